@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 
 import fakeredis
@@ -141,7 +140,6 @@ def test_a_cut_request_was_not(server: Server, proxied: Proxy) -> None:
     client.close()
 
 
-@pytest.mark.skipif(importlib.util.find_spec("cogrid.store.keys") is None, reason="no keys yet")
 @pytest.mark.leaves_keys
 def test_a_leak_is_seen(server: Server) -> None:
     server.client.set("stray", "1")
@@ -149,9 +147,11 @@ def test_a_leak_is_seen(server: Server) -> None:
     server.client.set("task:gone:body", "1")
     server.client.hset("task:open", mapping={"state": "pending"})
     server.client.set("task:open:body", "1")
+    server.client.hset("mine:task:ended", mapping={"state": "done"})
     server.client.set("task:ended:body", "1", ex=60)
     assert leaks(server.client) == (
         "grid:workers: a string, should be a zset",
+        "mine:task:ended (hash): no TTL, and not permanent",
         "stray (string): not in store/keys.py",
         "task:gone:body (string): no TTL, and not permanent",
     )
