@@ -19,11 +19,15 @@ from pathlib import Path
 from urllib.parse import quote
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from tests.certificates import Certificates, make_certificates
 from tests.wait import until
 
 START_TIMEOUT_S = 20.0
+ONCE = Retry(NoBackoff(), 0)
+"""For a client whose failure is what the test is about: tries once, where the library tries on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,12 @@ from collections.abc import Callable
 import fakeredis
 import pytest
 import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from tests.key_leaks import leaks
 from tests.proxy import Proxy
-from tests.servers import REDIS7, Server
+from tests.servers import ONCE, REDIS7, Server
 from tests.wait import until
 
-ONCE = Retry(NoBackoff(), 0)
 VERSIONS = {"valkey9": "9.1", "valkey8": "8.1", "redis7": "7.0"}
 
 
@@ -35,7 +32,7 @@ def test_a_server_with_a_password_refuses_others(own_server: Callable[..., Serve
     locked = own_server(password="p w%")
     assert locked.client.ping()
     with (
-        redis.Redis(host="127.0.0.1", port=locked.port) as stranger,
+        redis.Redis(port=locked.port, retry=ONCE) as stranger,
         pytest.raises(redis.AuthenticationError),
     ):
         stranger.ping()
@@ -55,7 +52,7 @@ def test_debians_server_speaks_tls(own_server: Callable[..., Server]) -> None:
     with redis.Redis.from_url(server.tls_url) as client:
         assert client.ping()
     with (
-        redis.Redis.from_url(server.tls_url.partition("?")[0]) as distrustful,
+        redis.Redis.from_url(server.tls_url.partition("?")[0], retry=ONCE) as distrustful,
         pytest.raises(redis.ConnectionError, match="certificate"),
     ):
         distrustful.ping()
