@@ -1,0 +1,1 @@
+"""The command line: a noun or verb a file; parse, call, render. The only code that knows a terminal."""

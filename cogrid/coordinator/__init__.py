@@ -1,0 +1,1 @@
+"""HTTP in, store call, HTTP out: both dialects, and the one reader that follows all answers."""

@@ -1,0 +1,1 @@
+"""Frees what is stuck: one pass that can be repeated, and the loop around it."""

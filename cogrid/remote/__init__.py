@@ -1,0 +1,1 @@
+"""The only code that knows SSH: builds commands, runs them, parses what they print."""

@@ -1,0 +1,1 @@
+"""A worker beside its engine: takes the name, probes, claims, runs, renews, drains."""
