@@ -1,1 +1,1 @@
-"""The command line: a noun or verb a file; parse, call, render. The only code that knows a terminal."""
+"""The command line, the only code that knows a terminal: a noun or verb a file."""

@@ -1,1 +1,1 @@
-"""An operator's verb a file, free of the terminal: reads or changes the grid and returns a value."""
+"""An operator's verb a file, free of the terminal: reads or changes the grid, returns a value."""
