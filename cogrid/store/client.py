@@ -1,0 +1,138 @@
+"""The sync store: for the command line, the reaper and a worker's renewals. Built on redis-py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from cogrid.store.address import CONNECT_S, Address
+from cogrid.store.keys import Keys
+from cogrid.store.reading import Reading
+from cogrid.store.refusal import StoreError, refusal, silence
+from cogrid.store.script import Call, script, text
+
+T = TypeVar("T")
+REPLY_S = 5.0
+
+
+class Store:
+    """One connection to the server. Not for several threads at once: each opens its own.
+
+    Every transition may be sent twice, so a lost connection is tried once more at once; whoever
+    calls decides about trying later. StoreError says what is wrong.
+    """
+
+    def __init__(self, client: redis.Redis, keys: Keys, shown: str) -> None:
+        self.keys = keys
+        self.shown = shown
+        self._client = client
+        # Replies as the server sent them: the same for both stores, whatever the client's version.
+        self._client.response_callbacks.clear()
+
+    @classmethod
+    def connect(cls, address: Address, prefix: str = "", reply_s: float = REPLY_S) -> Store:
+        """A store that connects when it is first used."""
+        common: dict[str, Any] = {
+            "db": address.db,
+            "username": address.username,
+            "password": address.password,
+            "protocol": 2,
+            "socket_timeout": reply_s,
+            "socket_connect_timeout": CONNECT_S,
+            "retry": Retry(NoBackoff(), 1),
+        }
+        if address.path:
+            client = redis.Redis(unix_socket_path=address.path, **common)
+        else:
+            client = redis.Redis(
+                host=address.host,
+                port=address.port,
+                ssl=address.tls,
+                ssl_ca_certs=address.ca_file,
+                **common,
+            )
+        return cls(client, Keys(prefix), address.shown)
+
+    def do(self, call: Call[T]) -> T:
+        """Run one transition."""
+        return self.do_all((call,))[0]
+
+    def do_all(self, calls: Sequence[Call[T]]) -> list[T]:
+        """Run transitions in one round trip; the first refusal is raised after all were sent."""
+        replies = self._send([_evalsha(call) for call in calls])
+        missing = [i for i, reply in enumerate(replies) if is_no_script(reply)]
+        if missing:
+            names = sorted({calls[i].name for i in missing})
+            self._send([("SCRIPT", "LOAD", script(name).source) for name in names])
+            again = self._send([_evalsha(calls[i]) for i in missing])
+            for i, reply in zip(missing, again, strict=True):
+                replies[i] = reply
+        return [
+            call.decode(self._certain(reply)) for call, reply in zip(calls, replies, strict=True)
+        ]
+
+    def read(self, reading: Reading[T]) -> T:
+        """Drive a reading to its value."""
+        try:
+            commands = next(reading)
+            while True:
+                commands = reading.send(self._send(commands))
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        except redis.ResponseError as error:
+            raise refusal(self.shown, str(error)) from error
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+
+    def _send(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        pipe = self._client.pipeline(transaction=False)
+        for command in commands:
+            pipe.execute_command(*command)
+        try:
+            return pipe.execute(raise_on_error=False)
+        except redis.AuthenticationError as error:
+            raise refusal(self.shown, f"NOAUTH {error}") from error
+        except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
+            raise silence(self.shown, error) from error
+        except redis.ResponseError as error:
+            raise refusal(self.shown, str(error)) from error
+
+    def _certain(self, reply: Any) -> Any:
+        if isinstance(reply, redis.RedisError):
+            raise self._error(reply)
+        return reply
+
+    def _error(self, error: redis.RedisError) -> StoreError:
+        code = _CODES.get(type(error), "")
+        return refusal(self.shown, f"{code} {error}".strip())
+
+
+# redis-py takes the code off the text where it has an exception of its own.
+_CODES: dict[type[redis.RedisError], str] = {
+    redis.BusyLoadingError: "LOADING",
+    redis.ReadOnlyError: "READONLY",
+    redis.exceptions.NoPermissionError: "NOPERM",
+    redis.exceptions.OutOfMemoryError: "OOM",
+    redis.exceptions.NoScriptError: "NOSCRIPT",
+    redis.exceptions.MovedError: "MOVED",
+    redis.exceptions.ClusterDownError: "CLUSTERDOWN",
+    redis.exceptions.TryAgainError: "TRYAGAIN",
+    redis.exceptions.MasterDownError: "MASTERDOWN",
+}
+
+
+def _evalsha(call: Call[Any]) -> tuple[Any, ...]:
+    return ("EVALSHA", script(call.name).sha, 1, call.key, *call.args)
+
+
+def is_no_script(reply: object) -> bool:
+    """The server does not know this script (restart, SCRIPT FLUSH)."""
+    return isinstance(reply, Exception) and (
+        isinstance(reply, redis.exceptions.NoScriptError) or text(reply).startswith("NOSCRIPT")
+    )

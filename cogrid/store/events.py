@@ -1,0 +1,50 @@
+"""Reading the event log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cogrid.store.keys import Keys
+from cogrid.store.reading import Reading, certain
+from cogrid.store.script import text
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One transition. at_ms: Redis time. edge: submitted, claimed, done, reaped, moved, …"""
+
+    id: str
+    edge: str
+    task: str
+    worker: str
+    token: str
+    reason: str
+    at_ms: int
+
+
+def read_events(keys: Keys, after: str = "-", most: int = 1000) -> Reading[tuple[Event, ...]]:
+    """Events behind an id, oldest first ("-": from the first that is kept)."""
+    start = after if after == "-" else f"({after}"
+    (reply,) = yield [("XRANGE", keys.events, start, "+", "COUNT", most)]
+    return tuple(_event(raw) for raw in certain(reply))
+
+
+def read_last_event(keys: Keys) -> Reading[str]:
+    """The newest event's id, from which following starts ("0-0" where there is none)."""
+    (reply,) = yield [("XREVRANGE", keys.events, "+", "-", "COUNT", 1)]
+    newest = certain(reply)
+    return text(newest[0][0]) if newest else "0-0"
+
+
+def _event(raw: Any) -> Event:
+    fields = {text(k): text(v) for k, v in zip(raw[1][::2], raw[1][1::2], strict=True)}
+    return Event(
+        text(raw[0]),
+        fields.get("edge", ""),
+        fields.get("task", ""),
+        fields.get("worker", ""),
+        fields.get("token", ""),
+        fields.get("reason", ""),
+        int(fields.get("at_ms", "0")),
+    )

@@ -1,0 +1,88 @@
+-- finish: a run is over, by its worker's word; the same call may claim the next task.
+-- include: clock check events wake task turns queue worker terminal requeue claim
+-- KEYS[1] hash  task:<id>
+-- ARGV    1 prefix  2 id  3 token  4 outcome: done | failed | back (handed back unharmed) | lost
+--         (confirms that a revoked run has been stopped)  5 n of data  6 data (last text, JSON, or
+--         '')  7 finish_reason  8 usage (JSON)  9 message  10 code  11 retry (1: another attempt may
+--         help)  12 backoff_ms  13 worker, then nothing or the arguments of a claim from its
+--         instance on
+-- reply   {'ok'|'already'|'lost'|'gap', state or last n, reply of the claim or nothing}
+local id, token, outcome = ARGV[2], ARGV[3], ARGV[4]
+
+local function confirm(task)
+  local worker = worker_key(ARGV[13])
+  if redis.call('SREM', worker .. ':revoked', token) == 1 then
+    redis.call('HSET', worker, 'freed_at', int(now))
+    if task and tokens_in(ARGV[8]) > 0 then
+      local revoked = {user = task.user, key = task.key, model = task.model, worker = ARGV[13]}
+      count_usage(revoked, 0, tokens_in(ARGV[8]), 0)
+    end
+  end
+end
+
+local function last_text(task)
+  if ARGV[6] == '' or tonumber(ARGV[5]) <= task.n then return end
+  emit(task, int(task.run) .. '-' .. ARGV[5], 'kind', 'text', 'data', ARGV[6])
+  task.n = task.n + 1
+end
+
+local function fail_or_wait(task)
+  local message = {message = ARGV[9], code = ARGV[10], usage = ARGV[8]}
+  task.attempts = task.attempts + 1
+  if ARGV[11] ~= '1' or said(task) or task.attempts >= task.max_attempts then
+    conclude(task, 'failed', message, false)
+    return 'failed'
+  end
+  emit(task, int(task.run) .. '-*', 'kind', 'reset', 'worker', task.worker, 'reason',
+    'attempt_failed', 'queue', '')
+  redis.call('ZADD', P .. 'grid:due', int(now + tonumber(ARGV[12])), id)
+  redis.call('HSET', task_key(id), 'state', 'waiting', 'token', '', 'last_token', token, 'avoid',
+    task.worker, 'reason', 'attempt_failed', 'error', ARGV[9], 'n', '0', 'attempts',
+    int(task.attempts))
+  release(task, true)
+  tell(task.followers, id)
+  event('retried', id, task.worker, token, ARGV[9])
+  return 'waiting'
+end
+
+local function hand_back(task)
+  if said(task) then
+    conclude(task, 'failed', {message = ARGV[9], code = 'broken_stream', usage = ARGV[8]}, false)
+    return 'failed'
+  end
+  local queue = 'tasks:' .. pool_of(task.queue) .. ':shared:' .. task.model
+  need_queue(queue)
+  if refused then return nil end
+  requeue(task, queue, 'handed_back', false, {})
+  event('handed_back', id, task.worker, token, '')
+  return 'pending'
+end
+
+local function settle()
+  local task = load(id)
+  if not task or task.token ~= token or task.state ~= 'running' or completed(task) then
+    if refused then return nil end
+    local already = task and task.last_token == token and outcome ~= 'lost'
+    need_hash(worker_key(ARGV[13]))
+    need_set(worker_key(ARGV[13]) .. ':revoked')
+    if refused then return nil end
+    confirm(task)
+    return already and 'already' or 'lost', task and task.state or ''
+  end
+  if outcome == 'lost' then return 'lost', task.state end
+  if ARGV[6] ~= '' and tonumber(ARGV[5]) > task.n + 1 then return 'gap', task.n end
+  need_end(task)
+  if refused then return nil end
+  last_text(task)
+  if outcome == 'done' then
+    conclude(task, 'done', {finish_reason = ARGV[7], usage = ARGV[8]}, false)
+    return 'ok', 'done'
+  end
+  if outcome == 'back' then return 'ok', hand_back(task) end
+  return 'ok', fail_or_wait(task)
+end
+
+local status, state = settle()
+if refused then return redis.error_reply(refused) end
+if ARGV[14] and status ~= 'gap' then return {status, state, claim(ARGV[13], 14)} end
+return {status, state}

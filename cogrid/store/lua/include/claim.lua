@@ -1,0 +1,182 @@
+-- Claiming, alone or in the same call as a finish.
+-- include needs: clock, check, events, wake, task, turns, queue, worker, terminal
+local RATE_MS = 600000
+local RATE_WEIGHT = 0.2
+
+-- Mean and variance (exponentially weighted) of the seconds between two claims of a queue.
+local function note_rate(queue)
+  local key = P .. 'rate:' .. queue
+  local seen = redis.call('HMGET', key, 'at', 'mean_s', 'var')
+  if seen[1] then
+    local gap = math.max(0, (now - tonumber(seen[1])) / 1000)
+    local mean = tonumber(seen[2] or gap)
+    local off = gap - mean
+    redis.call('HSET', key, 'at', int(now), 'mean_s',
+      string.format('%.4f', mean + RATE_WEIGHT * off), 'var',
+      string.format('%.4f', (1 - RATE_WEIGHT) * (tonumber(seen[3] or '0') + RATE_WEIGHT * off * off)))
+  else
+    redis.call('HSET', key, 'at', int(now))
+  end
+  redis.call('PEXPIRE', key, RATE_MS)
+end
+
+-- What is still held with this claim number: the answer to a claim whose reply was lost.
+local function still_held(worker, instance, k)
+  local held = {}
+  for _, id in ipairs(redis.call('SMEMBERS', worker_key(worker) .. ':tasks')) do
+    local task = load(id)
+    if task and instance_of(task.token) == instance and number_of(task.token) == k then
+      held[#held + 1] = task
+    end
+  end
+  return held
+end
+
+local function handed(task)
+  return {task.id, task.token, int(task.run), task.kind, task.model, task.streamed or '0',
+    int(task.attempts), int(task.recoveries), redis.call('GET', body_key(task.id)) or ''}
+end
+
+-- The head of a queue that the hash confirms; entries that it does not are dropped.
+local function confirmed_head(queue)
+  while true do
+    local head = redis.call('ZRANGE', P .. queue, 0, 0, 'WITHSCORES')
+    if #head == 0 then return nil end
+    local task = load(head[1])
+    if task and task.state == 'pending' and task.queue == queue and not completed(task) then
+      return task, tonumber(head[2])
+    end
+    if redis.call('ZREM', P .. queue, head[1]) == 1 then
+      event('repaired', head[1], '', '', 'not in ' .. queue)
+      tidy_queue(queue)
+    end
+    if refused then return nil end
+  end
+end
+
+-- Band first, then a loaded model (unless another queue has waited starve_ms), then the queue that
+-- was served longest ago. Scores of different queues are never compared.
+local function better(a, b, starve_ms)
+  if a.band ~= b.band then return a.band < b.band end
+  local a_first = a.loaded or now - a.active > starve_ms
+  local b_first = b.loaded or now - b.active > starve_ms
+  if a_first ~= b_first then return a_first end
+  return a.active < b.active
+end
+
+local function look(queue)
+  queue.task, queue.score = confirmed_head(queue.name)
+  if not queue.task then return false end
+  queue.band = band_of(queue.score)
+  queue.active = tonumber(redis.call('ZSCORE', P .. 'grid:queues', queue.name) or '0')
+  return true
+end
+
+local function best_of(queues, alone, starve_ms)
+  local best
+  for _, queue in ipairs(queues) do
+    -- Nothing behind a solo head while something runs: skipping it would starve it.
+    local barred = queue.task and queue.task.solo == '1' and not alone
+    if queue.task and not barred and (not best or better(queue, best, starve_ms)) then
+      best = queue
+    end
+  end
+  return best
+end
+
+local function take(worker, instance, k, index, queue, allowed_ms)
+  local task = queue.task
+  task.token = instance .. ':' .. int(k) .. ':' .. int(index)
+  local again = task.run > 0
+  task.run = math.max(task.run + 1, now)
+  task.state, task.worker = 'running', worker
+
+  redis.call('SADD', worker_key(worker) .. ':tasks', task.id)
+  redis.call('ZADD', P .. 'grid:due', int(now + allowed_ms), task.id)
+  emit(task, int(task.run) .. '-0', 'kind', 'claimed', 'worker', worker, 'queue', queue.name)
+  redis.call('HSET', task_key(task.id), 'state', 'running', 'token', task.token, 'worker', worker,
+    'run', int(task.run), 'n', '0', 'claimed_at', int(now))
+  redis.call('ZREM', P .. queue.name, task.id)
+
+  serve(queue.name, queue.score, task.user)
+  if not tidy_queue(queue.name) then
+    redis.call('ZADD', P .. 'grid:queues', int(now), queue.name)
+  end
+  note_rate(queue.name)
+  if task.announce == '1' then tell(task.followers, task.id) end
+  event(again and 'claimed_again' or 'claimed', task.id, worker, task.token, queue.name)
+end
+
+local function need_claim(worker, queues)
+  need_hash(worker_key(worker))
+  need_set(worker_key(worker) .. ':tasks')
+  need_zset(P .. 'grid:due')
+  need_stream(P .. 'grid:events')
+  for _, queue in ipairs(queues) do
+    need_queue(queue.name)
+    need_hash(P .. 'rate:' .. queue.name)
+  end
+end
+
+-- at: position in ARGV of instance, k, free, allowed_ms, starve_ms, number of queues, then
+-- (queue, loaded 1|0) each. Replies {status} or {'ok', {handed}…}.
+local function claim(worker, at)
+  local instance, k = ARGV[at], tonumber(ARGV[at + 1])
+  local allowed_ms, starve_ms = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+  local key = worker_key(worker)
+  local hash = redis.call('HMGET', key, 'instance', 'state', 'slots', 'claim', 'wanted')
+  if not hash[1] then return {'unknown'} end
+  if hash[1] ~= instance then return {'superseded'} end
+
+  local queues, depth = {}, 0
+  for i = 1, tonumber(ARGV[at + 5]) do
+    local name = ARGV[at + 4 + 2 * i]
+    local size = redis.call('EXISTS', P .. name) == 1 and redis.call('ZCARD', P .. name) or 0
+    if size > 0 then
+      queues[#queues + 1] = {name = name, loaded = ARGV[at + 5 + 2 * i] == '1'}
+      depth = depth + size
+    end
+  end
+  need_claim(worker, queues)
+  if refused then return redis.error_reply(refused) end
+  if not leased(worker) then return {'renew'} end
+
+  redis.call('HSET', key, 'polled_at', int(now))
+  local reply = {'ok'}
+  if k <= tonumber(hash[4] or '0') then
+    for _, task in ipairs(still_held(worker, instance, k)) do reply[#reply + 1] = handed(task) end
+    return reply
+  end
+  if hash[2] ~= 'ready' or is_draining(hash[5]) then return {'not_ready'} end
+
+  local running = redis.call('SMEMBERS', key .. ':tasks')
+  local busy = #running + redis.call('SCARD', key .. ':revoked')
+  if #running == 1 and redis.call('HGET', task_key(running[1]), 'solo') == '1' then return reply end
+  local free = math.min(tonumber(ARGV[at + 2]), tonumber(hash[3] or '0') - busy,
+    math.ceil(depth / 2))
+  if free <= 0 or depth == 0 then return reply end
+
+  local taken, from = 0, {}
+  for _, queue in ipairs(queues) do look(queue) end
+  if refused then return redis.error_reply(refused) end
+  -- The number is remembered before anything is taken under it.
+  redis.call('HSET', key, 'claim', int(k))
+  while taken < free do
+    local queue = best_of(queues, busy + taken == 0, starve_ms)
+    if not queue then break end
+    need_stream(out_key(queue.task.id))
+    need_hash(task_key(queue.task.id))
+    if refused then break end
+    taken = taken + 1
+    take(worker, instance, k, taken, queue, allowed_ms)
+    from[queue.name] = true
+    reply[#reply + 1] = handed(queue.task)
+    if queue.task.solo == '1' then break end
+    look(queue)
+    if refused then break end
+  end
+  for name in pairs(from) do
+    if not owner_of(name) and redis.call('EXISTS', P .. name) == 1 then arm(name) end
+  end
+  return reply
+end

@@ -1,0 +1,119 @@
+-- The end of a task, whoever makes it: the end entry first, then the commit, then what is old.
+-- include needs: clock, check, events, wake, task, turns, queue
+local DEAD_KEEP_MS = 7 * 86400000
+local USAGE_KEEP_S = 35 * 86400
+
+local function need_end(task)
+  need_stream(out_key(task.id))
+  need_hash(task_key(task.id))
+  need_zset(P .. 'grid:finished')
+  need_zset(P .. 'grid:dead')
+  need_zset(P .. 'grid:due')
+  need_zset(P .. 'grid:clients')
+  need_hash(P .. 'grid:totals')
+  need_stream(P .. 'grid:events')
+  if task.state == 'pending' then need_queue(task.queue) end
+  if task.state == 'running' then
+    need_set(P .. 'worker:' .. task.worker .. ':tasks')
+    need_set(P .. 'worker:' .. task.worker .. ':revoked')
+    need_hash(P .. 'worker:' .. task.worker)
+  end
+end
+
+-- The run leaves its worker. revoke: it was taken away, so the slot stays taken until the worker
+-- has let go (its token stands in :revoked); only while that process is still the hash's.
+local function revoke(task)
+  local worker = P .. 'worker:' .. task.worker
+  if redis.call('HGET', worker, 'instance') == instance_of(task.token) then
+    redis.call('SADD', worker .. ':revoked', task.token)
+    redis.call('HSET', worker, 'revoked_at', int(now))
+  end
+  inbox(task.worker, task.id)
+end
+
+local function release(task, freed)
+  local worker = P .. 'worker:' .. task.worker
+  redis.call('SREM', worker .. ':tasks', task.id)
+  if freed and redis.call('HGET', worker, 'instance') == instance_of(task.token) then
+    redis.call('HSET', worker, 'freed_at', int(now), 'zombies', '0')
+  end
+end
+
+-- tokens, seconds and requests by user, key, model and worker
+local function count_usage(task, requests, tokens, seconds)
+  local key = P .. 'usage:' .. day()
+  for kind, name in pairs({user = task.user, key = task.key, model = task.model,
+      worker = task.worker}) do
+    if name and name ~= '' then
+      local field = kind .. '|' .. name .. '|'
+      if requests > 0 then redis.call('HINCRBY', key, field .. 'requests', requests) end
+      if tokens > 0 then redis.call('HINCRBY', key, field .. 'tokens', int(tokens)) end
+      if seconds > 0 then
+        redis.call('HINCRBYFLOAT', key, field .. 'seconds', string.format('%.3f', seconds))
+      end
+    end
+  end
+  redis.call('EXPIRE', key, USAGE_KEEP_S)
+end
+
+local function tokens_in(usage)
+  local tokens = 0
+  for count in string.gmatch(usage or '', '_tokens":(%d+)') do tokens = tokens + tonumber(count) end
+  return tokens
+end
+
+-- End entries carry: state, finish_reason, usage (JSON), message, code, worker.
+-- taken: the run was taken from its worker (cancel, reap), not given back by it (finish).
+local function conclude(task, state, last, taken)
+  local keep = state == 'dead' and DEAD_KEEP_MS or task.keep_ms
+  local running = task.state == 'running'
+  if not last.written then
+    emit(task, int(task.run) .. '-' .. LAST, 'kind', 'end', 'state', state,
+      'finish_reason', last.finish_reason or '', 'usage', last.usage or '',
+      'message', last.message or '', 'code', last.code or '', 'worker', task.worker or '')
+  end
+  redis.call('ZADD', P .. (state == 'dead' and 'grid:dead' or 'grid:finished'), int(now + keep),
+    task.id)
+  if running and taken then revoke(task) end
+
+  redis.call('HSET', task_key(task.id), 'state', state, 'finished_at', int(now), 'token', '',
+    'last_token', task.token or '', 'error', last.message or '', 'code', last.code or '',
+    'attempts', int(task.attempts))
+
+  if task.state == 'pending' then leave(task.queue, task) end
+  if running then
+    release(task, not taken)
+    count_usage(task, 1, tokens_in(last.usage), (now - tonumber(task.claimed_at or now)) / 1000)
+  end
+  redis.call('ZREM', P .. 'grid:due', task.id)
+  redis.call('ZREM', P .. 'grid:clients', task.id)
+  redis.call('HINCRBY', P .. 'grid:totals', 'queued_bytes', int(-task.size))
+  redis.call('HINCRBY', P .. 'grid:totals', state, 1)
+  redis.call('PEXPIRE', task_key(task.id), int(keep))
+  redis.call('PEXPIRE', out_key(task.id), int(keep))
+  if state == 'dead' then
+    redis.call('PEXPIRE', body_key(task.id), int(keep))
+  else
+    redis.call('DEL', body_key(task.id))
+  end
+  tell(task.followers, task.id)
+  event(state, task.id, task.worker, task.token, last.code or last.finish_reason)
+end
+
+-- An end in the log of an open task decides: a script was stopped between its first write and its
+-- commit. Whoever meets it completes it. True when it did.
+local function completed(task)
+  if TERMINAL[task.state] then return false end
+  local found = redis.call('XREVRANGE', out_key(task.id), '+', '-', 'COUNT', 1)
+  if #found == 0 then return false end
+  local fields = found[1][2]
+  local entry = {}
+  for i = 1, #fields, 2 do entry[fields[i]] = fields[i + 1] end
+  if entry.kind ~= 'end' then return false end
+  need_end(task)
+  if refused then return false end
+  entry.written = true
+  conclude(task, entry.state, entry, entry.state ~= 'done')
+  event('repaired', task.id, task.worker, task.token, 'end without commit')
+  return true
+end

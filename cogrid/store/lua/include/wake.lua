@@ -1,0 +1,25 @@
+-- Hints. A marker says "this queue has something", an inbox "this task has news". Each member is
+-- set once however often it is added; a lost one costs one renew or one tick.
+local INBOX_MS = 60000
+
+local function arm(queue)
+  redis.call('ZADD', P .. 'wake:' .. queue, int(now), 'armed')
+end
+
+local function inbox(name, id)
+  local key = P .. 'wake:@' .. name
+  redis.call('ZADD', key, int(now), id)
+  redis.call('PEXPIRE', key, INBOX_MS)
+end
+
+-- followers: "<coordinator>:<n> …", one a connection.
+local function tell(followers, id)
+  if not followers or followers == '' then return end
+  local told = {}
+  for name in string.gmatch(followers, '([^: ]+):%d+') do
+    if not told[name] then
+      told[name] = true
+      inbox(name, id)
+    end
+  end
+end

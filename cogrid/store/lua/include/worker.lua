@@ -1,0 +1,18 @@
+-- What a script may believe of a worker.
+-- include needs: clock
+local function worker_key(id) return P .. 'worker:' .. id end
+
+local function leased(id)
+  local lease = redis.call('ZSCORE', P .. 'grid:workers', id)
+  return lease and tonumber(lease) >= now
+end
+
+-- A worker's own queue takes a task only while the worker is ready, wanted and its lease runs.
+local function takes_own(id)
+  local state = redis.call('HMGET', worker_key(id), 'state', 'wanted')
+  return state[1] == 'ready' and not string.find(state[2] or '', '"drain"', 1, true) and leased(id)
+end
+
+local function is_draining(wanted)
+  return string.find(wanted or '', '"drain"', 1, true) ~= nil
+end

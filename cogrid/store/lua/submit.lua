@@ -1,0 +1,50 @@
+-- submit: an accepted request becomes a pending task, once however often it is sent.
+-- include: clock check events wake task turns queue worker
+-- KEYS[1] hash  task:<id>
+-- ARGV    1 prefix  2 id  3 queue asked for  4 shared queue that stands in for it
+--         5 body ('' when task:<id>:body was set beside, with a TTL)  6 size (bytes)
+--         7 most tasks in that queue  8 most bytes of all queued bodies
+--         9 queue_timeout_ms (0 none)  10 keep_ms  11 orphan_ms (0: no client's lease)
+--         12 follower ('' none)  13 user  14 band, then name, value… of further hash fields
+-- reply   {'new', queue, place (1 first)} | {'exists', state, queue} | {'full', depth}
+--         | {'bytes', queued bytes} | {'no_body'}
+local id, queue = ARGV[2], ARGV[3]
+local task = load(id)
+if task then return {'exists', task.state, task.queue} end
+
+local owner = owner_of(queue)
+if owner and not takes_own(owner) then queue = ARGV[4] end
+need_hash(task_key(id))
+need(body_key(id), 'string', 'SET')
+need_queue(queue)
+need_zset(P .. 'grid:due')
+need_zset(P .. 'grid:clients')
+need_hash(P .. 'grid:totals')
+need_stream(P .. 'grid:events')
+if refused then return redis.error_reply(refused) end
+
+local depth = redis.call('ZCARD', P .. queue)
+if depth >= tonumber(ARGV[7]) then return {'full', depth} end
+local queued = tonumber(redis.call('HGET', P .. 'grid:totals', 'queued_bytes') or '0')
+if queued + tonumber(ARGV[6]) > tonumber(ARGV[8]) then return {'bytes', queued} end
+if ARGV[5] == '' and redis.call('EXISTS', body_key(id)) == 0 then return {'no_body'} end
+
+local limit = tonumber(ARGV[9])
+task = {id = id, band = tonumber(ARGV[14]), user = ARGV[13]}
+if ARGV[5] ~= '' then redis.call('SET', body_key(id), ARGV[5]) end
+redis.call('ZADD', P .. 'grid:due', limit > 0 and int(now + limit) or '+inf', id)
+if ARGV[11] ~= '0' then
+  redis.call('ZADD', P .. 'grid:clients', int(now + tonumber(ARGV[11])), id)
+end
+put(queue, task, false)
+
+redis.call('HSET', task_key(id), 'state', 'pending', 'queue', queue, 'user', ARGV[13], 'band',
+  ARGV[14], 'size', ARGV[6], 'queue_timeout_ms', ARGV[9], 'keep_ms', ARGV[10], 'client',
+  ARGV[11] ~= '0' and '1' or '0', 'followers', ARGV[12], 'submitted_at', int(now), 'queued_at',
+  int(now), unpack(ARGV, 15))
+
+redis.call('PERSIST', body_key(id))
+redis.call('HINCRBY', P .. 'grid:totals', 'queued_bytes', ARGV[6])
+redis.call('HINCRBY', P .. 'grid:totals', 'submitted', 1)
+event('submitted', id, owner, '', queue)
+return {'new', queue, redis.call('ZRANK', P .. queue, id) + 1}

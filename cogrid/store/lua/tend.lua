@@ -1,0 +1,45 @@
+-- tend: what a pass looks after in the indexes: markers of queues that have something, entries
+-- that no hash confirms, ended tasks past their retention, dead workers' revoked tokens.
+-- include: clock check events wake task turns queue worker
+-- KEYS[1] zset  grid:queues
+-- ARGV    1 prefix  2 most at once  3 number of queues, then queues to arm, then ids in grid:due
+--         whose hash is gone or over
+-- reply   {armed, dropped, purged}
+local most, count = tonumber(ARGV[2]), tonumber(ARGV[3])
+need_zset(KEYS[1])
+need_zset(P .. 'grid:due')
+need_zset(P .. 'grid:finished')
+need_zset(P .. 'grid:dead')
+need_zset(P .. 'grid:clients')
+need_stream(P .. 'grid:events')
+if refused then return redis.error_reply(refused) end
+
+local armed = 0
+for i = 4, 3 + count do
+  if not tidy_queue(ARGV[i]) and not owner_of(ARGV[i]) then
+    arm(ARGV[i])
+    armed = armed + 1
+  end
+end
+
+local dropped = 0
+for i = 4 + count, #ARGV do
+  local state = redis.call('HGET', task_key(ARGV[i]), 'state')
+  if not state or TERMINAL[state] then
+    redis.call('ZREM', P .. 'grid:clients', ARGV[i])
+    if redis.call('ZREM', P .. 'grid:due', ARGV[i]) == 1 then
+      dropped = dropped + 1
+      event('repaired', ARGV[i], '', '', 'due without a task')
+    end
+  end
+end
+
+local purged = 0
+for _, index in ipairs({'grid:finished', 'grid:dead'}) do
+  local over = redis.call('ZRANGE', P .. index, '-inf', int(now), 'BYSCORE', 'LIMIT', 0, most)
+  for _, id in ipairs(over) do
+    redis.call('ZREM', P .. index, id)
+    purged = purged + 1
+  end
+end
+return {armed, dropped, purged}

@@ -1,0 +1,28 @@
+"""Readings: a generator that yields commands, one round trip a yield, and returns a value.
+
+A sync or an async store drives it; so each reading, too, is written once. A command that the
+server refuses comes back as the exception, and the reading decides what that means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, TypeVar
+
+from cogrid.store.script import Arg
+
+T = TypeVar("T")
+Command = tuple[Arg, ...]
+Reading = Generator[list[Command], list[Any], T]
+
+
+def good(reply: Any, default: Any = None) -> Any:
+    """The reply, or the default where the server refused the command."""
+    return default if isinstance(reply, Exception) else reply
+
+
+def certain(reply: Any) -> Any:
+    """The reply; a refusal is raised."""
+    if isinstance(reply, Exception):
+        raise reply
+    return reply
