@@ -93,7 +93,7 @@ class Store:
     def _send(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         pipe = self._client.pipeline(transaction=False)
         for command in commands:
-            pipe.execute_command(*command)
+            pipe.execute_command(*command)  # type: ignore[no-untyped-call]
         try:
             return pipe.execute(raise_on_error=False)
         except redis.AuthenticationError as error:

@@ -125,5 +125,5 @@ def tend(
     keys: Keys, queues: tuple[Queue, ...], stale: tuple[TaskId, ...] = (), most: int = 100
 ) -> Call[Tended]:
     """Look after markers and indexes. stale: ids in grid:due whose hash is gone or over."""
-    args = (keys.prefix, most, len(queues), *queues, *stale)
+    args: tuple[Arg, ...] = (keys.prefix, most, len(queues), *queues, *stale)
     return Call("tend", keys.queues, args, lambda reply: Tended(*(int(part) for part in reply)))

@@ -172,8 +172,8 @@ class Pipe:
         self._watch = loop.call_later(self._reply_s / 5, self._look)
 
 
-def _greeting(address: Address) -> list[tuple[str, ...]]:
-    greeting: list[tuple[str, ...]] = []
+def _greeting(address: Address) -> list[tuple[Any, ...]]:
+    greeting: list[tuple[Any, ...]] = []
     if address.password is not None:
         user = (address.username,) if address.username else ()
         greeting.append(("AUTH", *user, address.password))

@@ -355,7 +355,9 @@ def _counts(
 ) -> dict[str, int]:
     pending = sum(queue.depth for queue in depths)
     running = sum(len(worker.tasks) for worker in workers)
-    ended = {state: _number(totals, state) for state in sorted(TERMINAL) if state is not State.DEAD}
+    ended = {
+        str(state): _number(totals, state) for state in sorted(TERMINAL) if state is not State.DEAD
+    }
     return {
         "pending": pending,
         "running": running,
