@@ -13,13 +13,14 @@ from cogrid.model.worker import Worker
 class QueueDepth:
     """One non-empty queue. oldest_ms: when its oldest task was queued (Redis ms), 0 if not read.
     active_ms: when it was last served or became non-empty. gap_s: mean seconds between claims of
-    the last ten minutes, 0 if unknown."""
+    the last ten minutes, 0 if unknown. waiting: (band, user) -> tasks, empty if not read."""
 
     name: Queue
     depth: int
     oldest_ms: int = 0
     active_ms: int = 0
     gap_s: float = 0.0
+    waiting: dict[tuple[int, str], int] = field(default_factory=dict, hash=False)
 
     @property
     def pool(self) -> str:
