@@ -1,0 +1,112 @@
+"""``cogrid``: finds the command, and is the only place that prints an error and exits.
+
+Commands are loaded when they are called, so that ``--help`` and completion need neither redis nor
+httpx nor paramiko.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+from cogrid import __version__
+from cogrid.cli.output import print_error
+from cogrid.errors import CogridError, Exit, UsageError
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "up": ("cogrid.cli.up", "Run the whole grid on this machine."),
+    "chat": ("cogrid.cli.chat", "Ask the grid a question and stream the answer."),
+    "status": ("cogrid.cli.status", "Workers, queues, tasks, reaper and Redis at a glance."),
+    "diagnose": ("cogrid.cli.diagnose", "What is wrong, the evidence, and the command that mends."),
+    "spof": ("cogrid.cli.spof", "Models that only one worker or host can serve."),
+    "route": ("cogrid.cli.route", "Where a prompt would go, and why."),
+    "coordinator": ("cogrid.cli.coordinator", "The HTTP side of the grid."),
+    "worker": ("cogrid.cli.worker", "The worker beside an engine."),
+    "reaper": ("cogrid.cli.reaper", "Free what is stuck: once, as a dry run, or as a daemon."),
+    "key": ("cogrid.cli.key", "API keys."),
+}
+"""Name -> module (its ``command`` is the click command) and the line that ``--help`` shows."""
+
+
+class Commands(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="cogrid")
+def command() -> None:
+    """Join the language-model engines of your machines into one grid, and keep it running.
+
+    \b
+    Exit codes: 0 fine, 1 failed, 2 usage, 3 findings, 4 Redis or coordinator not reachable,
+    5 some hosts failed, 130 interrupted.
+    """
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run one command and exit with its code."""
+    sys.exit(run(sys.argv[1:] if argv is None else argv))
+
+
+def run(argv: list[str]) -> int:
+    """Run one command; its exit code. Errors become one sentence, or one JSON document where
+    ``--json`` was asked for; bugs stay tracebacks."""
+    as_json = "--json" in argv
+    try:
+        code = command.main(argv, prog_name="cogrid", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else Exit.OK
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return Exit.USAGE
+    except click.ClickException as error:
+        return print_error(UsageError(error.format_message(), _usage_hint(error)), as_json)
+    except CogridError as error:
+        return print_error(error, as_json)
+    except (KeyboardInterrupt, click.Abort):
+        return print_error(_Interrupted("interrupted"), as_json)
+    except BrokenPipeError:
+        return _reader_left()
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            return print_error(CogridError(f"cannot write the answer: {error.strerror}"), as_json)
+        raise
+
+
+class _Interrupted(CogridError):
+    exit_code = Exit.INTERRUPTED
+
+
+def _usage_hint(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    return f"see {context.command_path} --help" if context else ""
+
+
+def _reader_left() -> int:
+    """``| head -1`` has read enough: end quietly, and keep Python from complaining at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return Exit.OK
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""The only printer. stdout is the answer, stderr everything else.
+
+On a terminal: rich tables. In a pipe: no colour, no boxes, one row a line, names in full. Text from
+workers, hosts and models is data: never markup, never control characters.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+from cogrid.errors import CogridError
+
+SCHEMA = 1
+
+
+def clean(text: object) -> str:
+    """Data as it may be shown: control characters become visible escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on stdout, with the schema number first."""
+    facts = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    document = {"schema": SCHEMA, **facts}
+    _write(json.dumps(document, ensure_ascii=not _utf8(), separators=(",", ":"), default=str))
+
+
+def print_line(text: object = "") -> None:
+    """One line of the answer."""
+    _write(clean(text) if text else "")
+
+
+def note(text: object) -> None:
+    """One line beside the answer: progress, warnings."""
+    print(_fit(clean(text), sys.stderr), file=sys.stderr, flush=True)
+
+
+def print_error(error: CogridError, as_json: bool) -> int:
+    """Say what failed and what to do about it; the exit code."""
+    if as_json:
+        said = {
+            "message": error.message,
+            "hint": error.hint or None,
+            "exit_code": int(error.exit_code),
+        }
+        try:
+            print_json({"error": said})
+        except (BrokenPipeError, ValueError):
+            pass
+    else:
+        note(f"cogrid: {error.message}")
+        if error.hint:
+            note(f"  → {error.hint}")
+    return int(error.exit_code)
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Rows under their columns. In a pipe: tab-separated, with the columns' names as first line."""
+    cells = [[clean("-" if cell is None or cell == "" else cell) for cell in row] for row in rows]
+    if not on_terminal():
+        for line in ([name.lower() for name in columns], *cells):
+            _write("\t".join(line))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(name, overflow="fold", header_style="bold")
+    for line in cells:
+        table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in line))
+    Console(file=sys.stdout, highlight=False, soft_wrap=False).print(table)
+
+
+def print_heading(text: str) -> None:
+    """A heading, on a terminal only: in a pipe each table stands for itself."""
+    if on_terminal():
+        _write("")
+    _write(text if on_terminal() else f"# {text}")
+
+
+def on_terminal() -> bool:
+    """True where tables and colours are wanted."""
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+# Colour only repeats what the word says.
+_STYLES = {
+    "healthy": "green",
+    "busy": "green",
+    "dead": "red",
+    "ghost": "red",
+    "wedged": "red",
+    "quarantined": "red",
+    "degraded": "yellow",
+    "starting": "yellow",
+    "draining": "yellow",
+    "away": "yellow",
+}
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(_fit(text, sys.stdout) + "\n")
+    sys.stdout.flush()
+
+
+def _fit(text: str, stream: Any) -> str:
+    """What the stream's encoding cannot say is escaped, not refused."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _utf8() -> bool:
+    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
