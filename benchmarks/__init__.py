@@ -1,0 +1,1 @@
+"""Figures beside a direct call: how long a chat takes, how many the grid carries."""
