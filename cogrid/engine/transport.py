@@ -100,12 +100,16 @@ class _Body(httpx.AsyncByteStream):
         self._connection: Connection | None = connection
         self._timeout_s = timeout_s
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        while self._connection is not None:
-            data = await _within(self._timeout_s, self._connection.read())
-            if not data:
-                return
-            yield data
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._connection is None:
+            raise StopAsyncIteration
+        data = await _within(self._timeout_s, self._connection.read())
+        if not data:
+            raise StopAsyncIteration
+        return data
 
     async def aclose(self) -> None:
         connection, self._connection = self._connection, None
