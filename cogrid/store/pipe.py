@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import hiredis
 
@@ -32,8 +32,8 @@ class _Wire(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.WriteTransport)
-        self._transport = transport
+        # A cast, not a check: uvloop's transports do not inherit from asyncio's.
+        self._transport = cast(asyncio.WriteTransport, transport)
 
     def send(self, command: bytes, limit_s: float) -> _Waiter:
         """Queue a command for this turn's write. limit_s: when its reply is overdue."""

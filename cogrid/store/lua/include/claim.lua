@@ -29,7 +29,13 @@ local function still_held(worker, instance, k)
       held[#held + 1] = task
     end
   end
+  table.sort(held, function(a, b) return a.token < b.token end)
   return held
+end
+
+local function runs_solo(key)
+  local id = redis.call('SMEMBERS', key .. ':tasks')[1]
+  return redis.call('HGET', task_key(id), 'solo') == '1'
 end
 
 local function handed(task)
@@ -149,9 +155,9 @@ local function claim(worker, at)
   end
   if hash[2] ~= 'ready' or is_draining(hash[5]) then return {'not_ready'} end
 
-  local running = redis.call('SMEMBERS', key .. ':tasks')
-  local busy = #running + redis.call('SCARD', key .. ':revoked')
-  if #running == 1 and redis.call('HGET', task_key(running[1]), 'solo') == '1' then return reply end
+  local running = redis.call('SCARD', key .. ':tasks')
+  local busy = running + redis.call('SCARD', key .. ':revoked')
+  if running == 1 and runs_solo(key) then return reply end
   local free = math.min(tonumber(ARGV[at + 2]), tonumber(hash[3] or '0') - busy,
     math.ceil(depth / 2))
   if free <= 0 or depth == 0 then return reply end
@@ -171,7 +177,7 @@ local function claim(worker, at)
     take(worker, instance, k, taken, queue, allowed_ms)
     from[queue.name] = true
     reply[#reply + 1] = handed(queue.task)
-    if queue.task.solo == '1' then break end
+    if queue.task.solo == '1' or taken == free then break end
     look(queue)
     if refused then break end
   end
