@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 import fakeredis
 import pytest
 import redis
 
+from tests import conftest
 from tests.key_leaks import leaks
 from tests.proxy import Proxy
-from tests.servers import ONCE, REDIS7, Server
+from tests.servers import ONCE, REDIS7, Server, foreign
 from tests.wait import until
 
 VERSIONS = {"valkey9": "9.1", "valkey8": "8.1", "redis7": "7.0"}
@@ -75,6 +77,38 @@ def test_a_paused_server_does_not_answer(own_server: Callable[..., Server]) -> N
         client.ping()
     server.resume()
     assert server.client.ping()
+
+
+def test_somebodys_server_is_only_taken_empty(own_server: Callable[..., Server]) -> None:
+    theirs = own_server()
+    theirs.client.set("precious", "1")
+    with pytest.raises(AssertionError, match="holds 1 keys"):
+        foreign(theirs.url)
+    theirs.client.delete("precious")
+    taken = foreign(theirs.url)
+    taken.client.set("ours", "1")
+    taken.clear()
+    assert theirs.client.dbsize() == 0
+    taken.close()
+    assert theirs.client.ping()
+
+
+def test_a_missing_service_skips_here_and_fails_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conftest, "CI", False)
+    with pytest.raises(pytest.skip.Exception, match=r"Redis is not here \(install it\)"):
+        conftest.missing("Redis", "install it")
+    monkeypatch.setattr(conftest, "CI", True)
+    with pytest.raises(pytest.fail.Exception, match="Redis is not here"):
+        conftest.missing("Redis")
+
+
+def test_time_is_scaled_for_processes_too(scale: float) -> None:
+    assert float(os.environ["COGRID_TIME_SCALE"]) == scale == conftest.SCALE
+
+
+@pytest.mark.defaults
+def test_but_not_where_the_defaults_are_the_point(scale: float) -> None:
+    assert float(os.environ["COGRID_TIME_SCALE"]) == scale == 1.0
 
 
 def test_the_fake_server_runs_scripts(fake_server: fakeredis.FakeServer) -> None:
