@@ -84,7 +84,7 @@ def run(argv: list[str]) -> int:
     except CogridError as error:
         return print_error(error, as_json)
     except (KeyboardInterrupt, click.Abort):
-        return print_error(_Interrupted("interrupted"), as_json)
+        return print_error(_InterruptedError("interrupted"), as_json)
     except BrokenPipeError:
         return _reader_left()
     except OSError as error:
@@ -93,7 +93,7 @@ def run(argv: list[str]) -> int:
         raise
 
 
-class _Interrupted(CogridError):
+class _InterruptedError(CogridError):
     exit_code = Exit.INTERRUPTED
 
 

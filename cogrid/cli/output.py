@@ -6,6 +6,7 @@ workers, hosts and models is data: never markup, never control characters.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -48,10 +49,8 @@ def print_error(error: CogridError, as_json: bool) -> int:
             "hint": error.hint or None,
             "exit_code": int(error.exit_code),
         }
-        try:
+        with contextlib.suppress(BrokenPipeError, ValueError):
             print_json({"error": said})
-        except (BrokenPipeError, ValueError):
-            pass
     else:
         note(f"cogrid: {error.message}")
         if error.hint:

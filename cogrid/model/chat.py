@@ -98,7 +98,7 @@ class Usage:
 
 
 class Code(StrEnum):
-    """Why a task ended without an answer; the coordinator maps each to a status (errors.py there)."""
+    """Why a task ended without an answer; the coordinator maps each to a status."""
 
     NO_HOME = "no_home"
     BROKEN_STREAM = "broken_stream"

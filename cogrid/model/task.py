@@ -52,7 +52,7 @@ class OnClose(StrEnum):
 
     CANCEL = "cancel"
     GRACE = "grace"
-    """Nothing at once; cancelled when nobody has listened for ``orphan_grace`` (Idempotency-Key)."""
+    """Nothing at once; cancelled when nobody listened for ``orphan_grace`` (Idempotency-Key)."""
     KEEP = "keep"
     """It runs on: there is no client's lease (``POST /task``, ``X-Cogrid-On-Close: keep``)."""
 
@@ -66,7 +66,7 @@ class Kind(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a task was taken back from a worker or moved, in the words of logs, events and answers."""
+    """Why a task was taken back from a worker or moved: a word for logs, events and answers."""
 
     DEAD_WORKER = "dead_worker"
     GHOST_PENDING = "ghost_pending"
