@@ -7,7 +7,7 @@ Nothing here speaks HTTP, so that importing it is cheap; ``find`` and ``open_eng
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -39,6 +39,12 @@ class Done:
 
     finish_reason: str = "stop"
     usage: Usage = field(default_factory=Usage)
+
+    def timed(self, total_s: float) -> Done:
+        """The same with the seconds from request to end, where the engine did not tell them."""
+        if self.usage.total_s:
+            return self
+        return replace(self, usage=replace(self.usage, total_s=total_s))
 
 
 class Fault(StrEnum):

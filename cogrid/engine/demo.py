@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncGenerator
 from hashlib import blake2b
 from typing import Any
@@ -56,6 +57,7 @@ class DemoEngine:
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Done, None]:
         _known(request.model)
+        began_s = time.monotonic()
         if request.kind is Kind.EMBED:
             delta, done = embed(request.payload.get("input"))
             yield delta
@@ -68,7 +70,7 @@ class DemoEngine:
             for word in words:
                 await asyncio.sleep(self._delay_s)
                 yield Delta(content=word)
-        yield done
+        yield done.timed(time.monotonic() - began_s)
 
     async def aclose(self) -> None:
         return None

@@ -7,7 +7,6 @@ import time
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -88,7 +87,7 @@ class Link:
             raise self._named(error, call) from error
         finally:
             await response.aclose()
-        return delta, _timed(done, began_s)
+        return delta, done.timed(time.monotonic() - began_s)
 
     async def stream(self, call: Call, answer: Answer) -> AsyncGenerator[Delta | Done, None]:
         """An answer piece by piece, as ``Engine.stream`` promises it."""
@@ -117,7 +116,7 @@ class Link:
         if answer.failure is not None:
             raise self._named(answer.failure, call)
         assert answer.done is not None
-        yield _timed(answer.done, began_s)
+        yield answer.done.timed(time.monotonic() - began_s)
 
     async def _ask(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
         try:
@@ -202,10 +201,3 @@ async def _drain(body: httpx.AsyncByteStream) -> None:
         async with asyncio.timeout(DRAIN_S):
             async for _ in body:
                 pass
-
-
-def _timed(done: Done, began_s: float) -> Done:
-    """The end with the time from request to end, where the engine did not tell it."""
-    if done.usage.total_s:
-        return done
-    return replace(done, usage=replace(done.usage, total_s=time.monotonic() - began_s))

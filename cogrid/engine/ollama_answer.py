@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from secrets import token_hex
 from typing import Any
 
 import msgspec
@@ -92,10 +93,11 @@ class OllamaAnswer(Answer):
                 self.done = Done(self._reason(line.done_reason), line.usage())
 
     def _call(self, call: _Call) -> ToolCall:
+        """Older servers give calls no id, and OpenAI's clients cannot do without."""
         index = self._calls if call.function.index is None else call.function.index
         self._calls = max(self._calls, index + 1)
         arguments = _encode(call.function.arguments or {}).decode()
-        return ToolCall(index, call.id or "", call.function.name, arguments)
+        return ToolCall(index, call.id or f"call_{token_hex(6)}", call.function.name, arguments)
 
     def _reason(self, reason: str | None) -> str:
         if reason == "length":
