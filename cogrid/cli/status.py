@@ -1,0 +1,124 @@
+"""``cogrid status``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cogrid.cli.options import with_config, with_json
+from cogrid.cli.output import (
+    note,
+    on_terminal,
+    print_heading,
+    print_json,
+    print_line,
+    print_table,
+)
+from cogrid.errors import Exit
+
+if TYPE_CHECKING:
+    from cogrid.config import Config
+    from cogrid.ops.status import Status, WorkerRow
+
+
+@click.command()
+@with_json
+@click.option("--watch", is_flag=True, help="Again every two seconds, until interrupted.")
+@click.option("--check", is_flag=True, help="Exit with 3 when something needs attention.")
+@with_config
+def command(config: Config, as_json: bool, watch: bool, check: bool) -> int:
+    """Workers, queues, tasks, reaper and Redis at a glance.
+
+    \b
+    cogrid status
+    cogrid status --json | jq '.workers[] | select(.health != "healthy")'
+    cogrid status --check || mail -s "the grid needs you" me
+    """
+    import time
+
+    from cogrid.cli.connect import open_store
+    from cogrid.ops.status import status
+
+    store = open_store(config)
+    while True:
+        found = status(store, config.limits)
+        if watch and not as_json and on_terminal():
+            click.clear()
+        _print(found, as_json)
+        if not watch:
+            return Exit.FINDINGS if check and found.findings else Exit.OK
+        time.sleep(2)
+
+
+def _print(found: Status, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    print_table(
+        "Workers",
+        ("WORKER", "HEALTH", "POOL", "HOST", "SLOTS", "RENEWED", "POLLED", "MODELS", "RUNS"),
+        (_worker(worker) for worker in found.workers),
+    )
+    for title, servable in (("Queues", True), ("Queues that nobody serves", False)):
+        queues = [queue for queue in found.queues if queue.servable is servable]
+        if queues:
+            print_table(
+                title,
+                ("QUEUE", "DEPTH", "OLDEST"),
+                ((queue.name, queue.depth, _age(queue.oldest_s)) for queue in queues),
+            )
+    print_heading("Tasks")
+    print_line(", ".join(f"{count} {state}" for state, count in found.tasks.items()))
+    print_heading("Reaper")
+    print_line(_reaper(found))
+    print_heading("Redis")
+    print_line(_redis(found))
+    for warning in found.warnings:
+        note(f"warning: {warning}")
+
+
+def _worker(worker: WorkerRow) -> tuple[object, ...]:
+    return (
+        worker.id,
+        worker.health,
+        worker.pool,
+        worker.host,
+        f"{worker.busy}/{worker.slots}",
+        _age(worker.beat_age_s),
+        "never polled" if worker.poll_age_s is None else _age(worker.poll_age_s),
+        ", ".join(worker.models),
+        ", ".join(f"{run.id[:8]} {run.model} {_age(run.age_s)}" for run in worker.runs),
+    )
+
+
+def _age(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
+
+
+def _reaper(found: Status) -> str:
+    if found.reaper["last_pass_age_s"] is None:
+        return "no pass yet"
+    holds = found.reaper["holding_s"]
+    held = f", takes nothing back for another {_age(holds)} (design: hold)" if holds else ""
+    return f"last pass {_age(found.reaper['last_pass_age_s'])} ago{held}"
+
+
+def _redis(found: Status) -> str:
+    redis = found.redis
+    facts = (
+        f"{redis['flavour']} {redis['version']}" if redis["version"] else "version unknown",
+        f"role {redis['role'] or 'unknown'}",
+        f"maxmemory-policy {redis['maxmemory_policy'] or 'unknown'}",
+        f"append-only {_on(redis['append_only'])}",
+        redis["url"],
+    )
+    return ", ".join(facts)
+
+
+def _on(value: bool | None) -> str:
+    return "unknown" if value is None else "on" if value else "off"
