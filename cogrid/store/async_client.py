@@ -12,7 +12,7 @@ from cogrid.store.keys import Keys
 from cogrid.store.pipe import Pipe
 from cogrid.store.reading import Reading
 from cogrid.store.refusal import refusal
-from cogrid.store.script import Call, script, text
+from cogrid.store.script import Call, Scripts, script, text
 
 T = TypeVar("T")
 GRACE_S = 2.0
@@ -22,15 +22,22 @@ GRACE_S = 2.0
 class AsyncStore:
     """Transitions and readings on one event loop; one connection for calls, one for waiting."""
 
-    def __init__(self, address: Address, prefix: str = "", reply_s: float = 5.0) -> None:
+    def __init__(
+        self,
+        address: Address,
+        prefix: str = "",
+        reply_s: float = 5.0,
+        scripts: Scripts = script,
+    ) -> None:
         self.keys = Keys(prefix)
         self.shown = address.shown
+        self._scripts = scripts
         self._calls = Pipe(address, reply_s)
         self._waits = Pipe(address, reply_s)
 
     async def do(self, call: Call[T]) -> T:
         """Run one transition. StoreError says what is wrong."""
-        made = script(call.name)
+        made = self._scripts(call.name)
         reply = await self._calls.send(("EVALSHA", made.sha, 1, call.key, *call.args))
         if isinstance(reply, hiredis.ReplyError):
             if str(reply).startswith("NOSCRIPT"):

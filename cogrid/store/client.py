@@ -13,7 +13,7 @@ from cogrid.store.address import CONNECT_S, Address
 from cogrid.store.keys import Keys
 from cogrid.store.reading import Reading
 from cogrid.store.refusal import StoreError, refusal, silence
-from cogrid.store.script import Call, script, text
+from cogrid.store.script import Call, Scripts, script, text
 
 T = TypeVar("T")
 REPLY_S = 5.0
@@ -26,9 +26,12 @@ class Store:
     calls decides about trying later. StoreError says what is wrong.
     """
 
-    def __init__(self, client: redis.Redis, keys: Keys, shown: str) -> None:
+    def __init__(
+        self, client: redis.Redis, keys: Keys, shown: str, scripts: Scripts = script
+    ) -> None:
         self.keys = keys
         self.shown = shown
+        self._scripts = scripts
         self._client = client
         # Replies as the server sent them: the same for both stores, whatever the client's version.
         self._client.response_callbacks.clear()
@@ -63,12 +66,12 @@ class Store:
 
     def do_all(self, calls: Sequence[Call[T]]) -> list[T]:
         """Run transitions in one round trip; the first refusal is raised after all were sent."""
-        replies = self._send([_evalsha(call) for call in calls])
+        replies = self._send([self._evalsha(call) for call in calls])
         missing = [i for i, reply in enumerate(replies) if is_no_script(reply)]
         if missing:
             names = sorted({calls[i].name for i in missing})
-            self._send([("SCRIPT", "LOAD", script(name).source) for name in names])
-            again = self._send([_evalsha(calls[i]) for i in missing])
+            self._send([("SCRIPT", "LOAD", self._scripts(name).source) for name in names])
+            again = self._send([self._evalsha(calls[i]) for i in missing])
             for i, reply in zip(missing, again, strict=True):
                 replies[i] = reply
         return [
@@ -89,6 +92,9 @@ class Store:
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
+
+    def _evalsha(self, call: Call[Any]) -> tuple[Any, ...]:
+        return ("EVALSHA", self._scripts(call.name).sha, 1, call.key, *call.args)
 
     def _send(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         pipe = self._client.pipeline(transaction=False)
@@ -125,10 +131,6 @@ _CODES: dict[type[redis.RedisError], str] = {
     redis.exceptions.TryAgainError: "TRYAGAIN",
     redis.exceptions.MasterDownError: "MASTERDOWN",
 }
-
-
-def _evalsha(call: Call[Any]) -> tuple[Any, ...]:
-    return ("EVALSHA", script(call.name).sha, 1, call.key, *call.args)
 
 
 def is_no_script(reply: object) -> bool:

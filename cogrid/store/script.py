@@ -46,6 +46,10 @@ def script(name: str) -> Script:
     return Script.of(name, "\n".join([*parts, body]))
 
 
+Scripts = Callable[[str], Script]
+"""Where a store gets a script by name: :func:`script`, or a test's variants of it."""
+
+
 def script_names() -> tuple[str, ...]:
     """Every transition there is."""
     files = (entry.name for entry in _LUA.iterdir())
