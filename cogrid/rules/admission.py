@@ -10,7 +10,7 @@ from cogrid.model.names import Queue
 from cogrid.model.snapshot import Snapshot
 from cogrid.model.task import Band
 from cogrid.rules.grid import Grid
-from cogrid.rules.routing import NoRoute, NoRouteKind, Route
+from cogrid.rules.request import NoRoute, NoRouteKind, Route
 
 QUEUED_SHARE = 0.25
 """Queued bodies may fill this share of the server's memory; the rest is for answers and events."""

@@ -23,6 +23,8 @@ _UNSPACED = (
 )
 """Scripts without spaces between words, or with particles hung on them: a word has no border."""
 
+_WIDTHS = re.compile("[\u3000\uff01-\uffef]+")
+
 
 @dataclass(frozen=True, slots=True)
 class Domain:
@@ -130,12 +132,14 @@ def _excerpt(text: str) -> str:
     half = LOOK_CHARS // 2
     if len(text) > LOOK_CHARS:
         text = f"{text[:half]}\n{text[-half:]}"
-    return _plain(text)[: LOOK_CHARS * 2]
+    return _plain(text)
 
 
 def _plain(text: str) -> str:
-    """Full-width and half-width forms as their ordinary ones."""
-    return unicodedata.normalize("NFKC", text)
+    """Composed, and full-width and half-width forms as the ordinary ones. Not all of NFKC: that
+    makes 18 letters of one sign, and takes its time for it."""
+    composed = unicodedata.normalize("NFC", text)
+    return _WIDTHS.sub(lambda run: unicodedata.normalize("NFKC", run[0]), composed)
 
 
 @lru_cache(maxsize=4096)

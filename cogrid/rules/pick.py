@@ -9,7 +9,8 @@ from cogrid.model.task import Kind
 from cogrid.rules.domain import GENERAL
 from cogrid.rules.grid import Grid, Seat
 from cogrid.rules.homes import supports, why_no_home
-from cogrid.rules.routing import AUTO, MODEL_CHARS, Ask, NoRoute, NoRouteKind, Routing
+from cogrid.rules.request import AUTO, MODEL_CHARS, Ask, NoRoute, NoRouteKind
+from cogrid.rules.routing import Routing
 
 _TOLD = 3
 """So many workers are named in a sentence; the reasons have them all."""

@@ -15,7 +15,8 @@ from cogrid.rules.domain import classify
 from cogrid.rules.grid import Grid, Seat
 from cogrid.rules.homes import supports, why_no_home
 from cogrid.rules.pick import fits, incapable, must_support, pick_model
-from cogrid.rules.routing import AUTO, Ask, NoRoute, NoRouteKind, Route, Routing
+from cogrid.rules.request import AUTO, Ask, NoRoute, NoRouteKind, Route
+from cogrid.rules.routing import Routing
 from cogrid.rules.wait import ahead, wait_s
 
 __all__ = [

@@ -33,6 +33,7 @@ def domain_of(text: str, *domains: Domain, **facts: Any) -> Classified:
         ("xC++", ""),
         ("この関数を直して", "word 関数"),
         ("ﾊﾞｸﾞがある", "word バグ"),
+        ("ハ\u3099ク\u3099がある", "word バグ"),
         ("이 코드를 고쳐 줘", "word 코드"),
         ("def fib(n): pass", r"pattern \bdef \w{1,40}\("),
         ("DEF FIB(", r"pattern \bdef \w{1,40}\("),
