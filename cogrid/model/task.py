@@ -85,7 +85,7 @@ class Task:
 
     Stamps are Redis time in ms, None where it has not happened. ``queue`` is where the task is
     pending or was last. ``run`` is the number of the last claim (0: never claimed), ``n`` the
-    last text entry of that run.
+    last text entry of that run. ``needs``: what a worker must support (vision, tools, thinking).
     """
 
     id: TaskId
@@ -112,3 +112,4 @@ class Task:
     first_at_ms: int | None
     finished_at_ms: int | None
     error: str
+    needs: tuple[str, ...] = ()

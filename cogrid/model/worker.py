@@ -63,7 +63,8 @@ class Worker:
 
     lease_until_ms: score in ``grid:workers``, None where there is no lease at all (a hash left
     over). known: the hash exists. Stamps are Redis time in ms; 0 means never. tasks: what it
-    runs. revoked: tokens taken from it and not yet confirmed; each still occupies a slot.
+    runs. revoked: tokens taken from it and not yet confirmed; each still occupies a slot. taken:
+    how many both are, where they were only counted.
     """
 
     id: WorkerId
@@ -89,11 +90,12 @@ class Worker:
     tasks: tuple[TaskId, ...] = ()
     revoked: tuple[Token, ...] = ()
     wish: Wish = Wish()
+    taken: int = 0
 
     @property
     def busy(self) -> int:
         """Slots that are taken, by runs or by tokens not yet confirmed."""
-        return len(self.tasks) + len(self.revoked)
+        return max(self.taken, len(self.tasks) + len(self.revoked))
 
     @property
     def free(self) -> int:

@@ -66,6 +66,11 @@ class Store:
 
     def do_all(self, calls: Sequence[Call[T]]) -> list[T]:
         """Run transitions in one round trip; the first refusal is raised after all were sent."""
+        return [_certain(outcome) for outcome in self.try_all(calls)]
+
+    def try_all(self, calls: Sequence[Call[T]]) -> list[T | StoreError]:
+        """Run transitions in one round trip; each has its outcome or its refusal. Silence of the
+        server is still raised."""
         replies = self._send([self._evalsha(call) for call in calls])
         missing = [i for i, reply in enumerate(replies) if is_no_script(reply)]
         if missing:
@@ -75,7 +80,8 @@ class Store:
             for i, reply in zip(missing, again, strict=True):
                 replies[i] = reply
         return [
-            call.decode(self._certain(reply)) for call, reply in zip(calls, replies, strict=True)
+            self._error(reply) if isinstance(reply, redis.RedisError) else call.decode(reply)
+            for call, reply in zip(calls, replies, strict=True)
         ]
 
     def read(self, reading: Reading[T]) -> T:
@@ -109,11 +115,6 @@ class Store:
         except redis.ResponseError as error:
             raise refusal(self.shown, str(error)) from error
 
-    def _certain(self, reply: Any) -> Any:
-        if isinstance(reply, redis.RedisError):
-            raise self._error(reply)
-        return reply
-
     def _error(self, error: redis.RedisError) -> StoreError:
         code = _CODES.get(type(error), "")
         return refusal(self.shown, f"{code} {error}".strip())
@@ -131,6 +132,12 @@ _CODES: dict[type[redis.RedisError], str] = {
     redis.exceptions.TryAgainError: "TRYAGAIN",
     redis.exceptions.MasterDownError: "MASTERDOWN",
 }
+
+
+def _certain(outcome: T | StoreError) -> T:
+    if isinstance(outcome, StoreError):
+        raise outcome
+    return outcome
 
 
 def is_no_script(reply: object) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cogrid.model.limits import Limits
-from cogrid.model.names import Queue, TaskId, Token
+from cogrid.model.names import Queue, TaskId, Token, WorkerId
 from cogrid.store.keys import Keys
 from cogrid.store.script import Arg, Call, text
 
@@ -127,3 +127,13 @@ def tend(
     """Look after markers and indexes. stale: ids in grid:due whose hash is gone or over."""
     args: tuple[Arg, ...] = (keys.prefix, most, len(queues), *queues, *stale)
     return Call("tend", keys.queues, args, lambda reply: Tended(*(int(part) for part in reply)))
+
+
+def drop_queued(keys: Keys, queue: Queue, tasks: tuple[TaskId, ...]) -> Call[int]:
+    """Drop entries of a queue that no hash confirms; how many there were."""
+    return Call("drop", keys.queue(queue), (keys.prefix, queue, "", *tasks), int)
+
+
+def drop_held(keys: Keys, worker: WorkerId, tasks: tuple[TaskId, ...]) -> Call[int]:
+    """The same for what a worker is said to run."""
+    return Call("drop", keys.worker_tasks(worker), (keys.prefix, "", worker, *tasks), int)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import msgspec
@@ -25,13 +27,15 @@ _wish = msgspec.json.Decoder(Wish)
 
 
 def read_snapshot(
-    keys: Keys, *, tasks: bool = False, waits: bool = False, stray: bool = False, info: bool = True
-) -> Reading[Snapshot]:
+    keys: Keys, *, tasks: bool = False, waits: bool = False, stray: bool = False,
+    info: bool = True, members: bool = True,
+) -> Reading[Snapshot]:  # fmt: skip
     """The grid at one instant.
 
-    tasks: also the hashes of everything that runs. waits: also the oldest wait of each queue (at
-    most 10,000 tasks are looked at). stray: also ``worker:*`` hashes without a lease (one scan of
-    at most 10,000 keys). info: also the server's own facts.
+    members: which tasks each worker runs, not only how many (without, it costs the same however
+    many run). tasks: also the hashes of everything that runs. waits: also the oldest wait of each
+    queue (at most 10,000 tasks are looked at). stray: also ``worker:*`` hashes without a lease (one
+    scan of at most 10,000 keys). info: also the server's own facts.
     """
     first = yield [
         ("TIME",),
@@ -53,7 +57,7 @@ def read_snapshot(
         leases.update({worker: None for worker in found if worker not in leases})
 
     queues = _scores(certain(first[2]))
-    replies = yield [*_ask_workers(keys, leases), *_ask_queues(keys, queues)]
+    replies = yield [*_ask_workers(keys, leases, members), *_ask_queues(keys, queues)]
     workers = _workers(leases, replies)
     depths = _depths(queues, replies[3 * len(leases) :])
     if waits:
@@ -88,17 +92,31 @@ def read_tasks(keys: Keys, ids: Iterable[TaskId]) -> Reading[dict[TaskId, Task |
     }
 
 
-def read_due(
-    keys: Keys, now_ms: int, most: int
-) -> Reading[tuple[dict[TaskId, Task | None], tuple[TaskId, ...]]]:
-    """What a pass must look at: tasks that are due, and tasks whose client's lease has run out;
-    at most so many of each, the longest due first."""
-    due, gone = yield [
-        ("ZRANGE", keys.due, "-inf", now_ms, "BYSCORE", "LIMIT", 0, most),
+@dataclass(frozen=True, slots=True)
+class DueNow:
+    """tasks: (id, since when it is due), the longest due first. orphans: tasks whose client's lease
+    has run out. next_ms: when the next of either will be due, None where there is none."""
+
+    tasks: tuple[tuple[TaskId, int], ...]
+    orphans: tuple[TaskId, ...]
+    next_ms: int | None
+
+
+def read_due(keys: Keys, now_ms: int, most: int) -> Reading[DueNow]:
+    """What a pass must look at: at most so many of each."""
+    later = (f"({now_ms}", "+inf", "BYSCORE", "LIMIT", 0, 1, "WITHSCORES")
+    due, gone, next_due, next_gone = yield [
+        ("ZRANGE", keys.due, "-inf", now_ms, "BYSCORE", "LIMIT", 0, most, "WITHSCORES"),
         ("ZRANGE", keys.clients, "-inf", now_ms, "BYSCORE", "LIMIT", 0, most),
+        ("ZRANGE", keys.due, *later),
+        ("ZRANGE", keys.clients, *later),
     ]
-    ids = tuple(TaskId(text(task)) for task in certain(due))
-    return (yield from read_tasks(keys, ids)), tuple(TaskId(text(t)) for t in certain(gone))
+    ahead = [float(score) for reply in (next_due, next_gone) for score in certain(reply)[1::2]]
+    return DueNow(
+        tuple((TaskId(task), at_ms) for task, at_ms in _scores(certain(due)).items()),
+        tuple(TaskId(text(task)) for task in certain(gone)),
+        min((int(score) for score in ahead if score != inf), default=None),
+    )
 
 
 def read_waiting(
@@ -161,13 +179,15 @@ def task_of(task: TaskId, fields: Mapping[str, str]) -> Task | None:
         first_at_ms=stamp("first_at"),
         finished_at_ms=stamp("finished_at"),
         error=fields.get("error", ""),
+        needs=tuple(fields.get("needs", "").split()),
     )
 
 
 def worker_of(
     worker: str, lease: int | None, fields: Mapping[str, str], tasks: Any, revoked: Any
 ) -> Worker:
-    """A worker from its hash and sets."""
+    """A worker from its hash and sets, or from how many are in them."""
+    counted = [held for held in (tasks, revoked) if isinstance(held, int)]
     return Worker(
         id=WorkerId(worker),
         known=bool(fields),
@@ -189,9 +209,10 @@ def worker_of(
         revoked_at_ms=_number(fields, "revoked_at"),
         zombies=_number(fields, "zombies"),
         offers=_json(_offers, fields.get("models"), ()),
-        tasks=tuple(sorted(TaskId(text(task)) for task in tasks)),
-        revoked=tuple(sorted(Token(text(token)) for token in revoked)),
+        tasks=() if counted else tuple(sorted(TaskId(text(task)) for task in tasks)),
+        revoked=() if counted else tuple(sorted(Token(text(token)) for token in revoked)),
         wish=_json(_wish, fields.get("wanted"), Wish()),
+        taken=sum(counted),
     )
 
 
@@ -255,14 +276,15 @@ def _json(decoder: Any, said: str | None, default: Any) -> Any:
         return default
 
 
-def _ask_workers(keys: Keys, workers: Iterable[str]) -> list[Command]:
+def _ask_workers(keys: Keys, workers: Iterable[str], members: bool) -> list[Command]:
+    look = "SMEMBERS" if members else "SCARD"
     return [
         command
         for worker in workers
         for command in (
             ("HGETALL", keys.worker(worker)),
-            ("SMEMBERS", keys.worker_tasks(worker)),
-            ("SMEMBERS", keys.worker_revoked(worker)),
+            (look, keys.worker_tasks(worker)),
+            (look, keys.worker_revoked(worker)),
         )
     ]
 

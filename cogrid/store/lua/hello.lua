@@ -38,7 +38,10 @@ for _, token in ipairs(redis.call('SMEMBERS', key .. ':revoked')) do
   end
 end
 redis.call('DEL', key .. ':revoked')
-if #revoked > 0 then redis.call('SADD', key .. ':revoked', unpack(revoked)) end
+if #revoked > 0 then
+  redis.call('SADD', key .. ':revoked', unpack(revoked))
+  redis.call('PEXPIRE', key .. ':revoked', int(tonumber(ARGV[5]) + 3600000))
+end
 
 -- What another instance held is looked at by the next pass, which takes it back.
 if not same then

@@ -15,11 +15,13 @@ end
 local function grounds_of_worker(owner)
   local key = worker_key(owner)
   local hash = redis.call('HMGET', key, 'state', 'polled_at', 'freed_at', 'hello_at', 'slots',
-    'wanted')
+    'wanted', 'pool')
   if not hash[1] then return 'dead_worker' end
   local doubt = holding(ARGV[5], tonumber(ARGV[6]))
   if not leased(owner) then return doubt and 'held' or 'dead_worker' end
   if hash[1] == 'draining' or hash[1] == 'away' or is_draining(hash[6]) then return 'not_ready' end
+  -- A worker that has come back in another pool does not look into the queue of its old one.
+  if hash[7] and hash[7] ~= pool_of(from) then return 'not_ready' end
   if hash[1] == 'starting' then
     local since = now - tonumber(hash[4] or '0')
     return since > tonumber(ARGV[8]) and not doubt and 'ghost_pending' or 'not_ready'

@@ -1,6 +1,7 @@
 -- The end of a task, whoever makes it: the end entry first, then the commit, then what is old.
 -- include needs: clock, check, events, wake, task, turns, queue
 local DEAD_KEEP_MS = 7 * 86400000
+local REVOKED_KEEP_MS = 3600000
 local USAGE_KEEP_S = 35 * 86400
 
 local function need_end(task)
@@ -25,7 +26,9 @@ end
 local function revoke(task)
   local worker = P .. 'worker:' .. task.worker
   if redis.call('HGET', worker, 'instance') == instance_of(task.token) then
+    local lease = tonumber(redis.call('ZSCORE', P .. 'grid:workers', task.worker) or '0')
     redis.call('SADD', worker .. ':revoked', task.token)
+    redis.call('PEXPIRE', worker .. ':revoked', int(math.max(lease - now, 0) + REVOKED_KEEP_MS))
     redis.call('HSET', worker, 'revoked_at', int(now))
   end
   inbox(task.worker, task.id)
