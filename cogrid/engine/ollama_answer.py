@@ -79,7 +79,10 @@ class OllamaAnswer(Answer):
         self._calls = 0
 
     def _read(self, whole: bytes) -> None:
-        for line in _line.decode_lines(whole):
+        for raw in whole.splitlines():
+            if not raw.strip():
+                continue
+            line = _line.decode(raw)
             if line.error is not None:
                 raise EngineError(Fault.SERVER, f"failed: {error_text(line.error)}")
             message = line.message

@@ -39,6 +39,14 @@ async def read_request(reader: asyncio.StreamReader, ahead: bytes = b"") -> Aske
     return Asked(method, target.partition("?")[0], content)
 
 
+async def read_ahead(reader: asyncio.StreamReader) -> bytes:
+    """Waits until the client says something more, or b"" when it closes the connection."""
+    try:
+        return await reader.read(1)
+    except OSError:
+        return b""
+
+
 class Reply:
     """The answer to one request: whole, or begun and streamed."""
 

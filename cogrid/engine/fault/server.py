@@ -10,7 +10,7 @@ import msgspec
 
 from cogrid import __version__
 from cogrid.engine.fault import listing
-from cogrid.engine.fault.http import Asked, Reply, read_request
+from cogrid.engine.fault.http import Asked, Reply, read_ahead, read_request
 from cogrid.engine.fault.model import FaultModel
 from cogrid.engine.fault.record import Outcome, Record, Records
 from cogrid.engine.fault.run import PATHS, Memory, Run
@@ -96,7 +96,7 @@ class FaultEngine:
         while asked := await read_request(reader, ahead):
             record: list[Record] = []
             work = asyncio.create_task(self._answer(asked, Reply(writer), connection, record))
-            gone = asyncio.create_task(reader.read(1))
+            gone = asyncio.create_task(read_ahead(reader))
             try:
                 await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
                 if not work.done() and not gone.result():
@@ -169,6 +169,8 @@ class FaultEngine:
         outcome = Outcome.FAILED
         try:
             outcome = await run.play()
+        except ConnectionError:
+            outcome = Outcome.ABORTED
         finally:
             self.records.end(record, outcome)
 
