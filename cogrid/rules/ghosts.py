@@ -1,0 +1,109 @@
+"""Workers that are not what they look like: ghosts, the dead that hold work, hashes left over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cogrid.model.finding import Finding
+from cogrid.model.limits import Limits
+from cogrid.model.snapshot import Snapshot
+from cogrid.model.task import Reason
+from cogrid.model.worker import Worker
+from cogrid.rules.grid import Grid
+from cogrid.rules.health import ghost_evidence, is_dead, is_ghost
+from cogrid.rules.waiting import queued
+
+GHOST = Reason.GHOST_PENDING.value
+DEAD = Reason.DEAD_WORKER.value
+LEFTOVER = "leftover_hash"
+KINDS = (GHOST, DEAD, LEFTOVER)
+"""The findings come in this order."""
+
+REAP = "cogrid reaper --once"
+
+
+def ghosts(snapshot: Snapshot, limits: Limits) -> tuple[Finding, ...]:
+    """Every ghost; every dead worker that still holds or blocks tasks; every hash without a
+    lease. A hash that does neither harm nor good has no ``mend``: its worker's next start does."""
+    grid = Grid.of(snapshot, limits)
+    waits = queued(snapshot)
+    found = [
+        _finding(worker, grid, kind)
+        for worker in snapshot.workers
+        if (kind := _kind(worker, grid, waits, limits))
+    ]
+    return tuple(sorted(found, key=lambda each: (KINDS.index(each.kind), each.subject)))
+
+
+def _finding(worker: Worker, grid: Grid, kind: str) -> Finding:
+    now_ms = grid.snapshot.taken_at_ms
+    wrong = {
+        GHOST: "is registered and renews its lease, but takes no work",
+        DEAD: "is gone, and still holds or blocks work",
+        LEFTOVER: "is gone and left its hash behind",
+    }
+    where = worker.host or "its host"
+    return Finding(
+        kind=kind,
+        subject=worker.id,
+        what=f"{worker.id} {wrong[kind]}; start it again on {where}, as a service that restarts",
+        evidence=_evidence(
+            ghost_evidence(worker, now_ms) if kind == GHOST else _lease(worker, now_ms),
+            worker,
+            grid,
+        ),
+        mend="" if kind == LEFTOVER else REAP,
+        at_risk=_only_here(worker, grid),
+    )
+
+
+def _kind(worker: Worker, grid: Grid, waits: Mapping[str, int], limits: Limits) -> str | None:
+    snapshot = grid.snapshot
+    now_ms = snapshot.taken_at_ms
+    if is_ghost(worker, now_ms, limits, snapshot.reaper.hold_until_ms):
+        return GHOST
+    if not is_dead(worker, now_ms):
+        return None
+    blocked = any(waits.get(model) for model in _only_here(worker, grid))
+    if worker.tasks or grid.queue(worker.queue).depth or blocked:
+        return DEAD
+    return LEFTOVER if worker.lease_until_ms is None else None
+
+
+def _lease(worker: Worker, now_ms: int) -> str:
+    if worker.lease_until_ms is None:
+        return "a hash without a lease"
+    return f"lease over for {(now_ms - worker.lease_until_ms) / 1000:.1f} s"
+
+
+def _evidence(first: str, worker: Worker, grid: Grid) -> str:
+    snapshot = grid.snapshot
+    at_risk = _only_here(worker, grid)
+    depth = grid.queue(worker.queue).depth
+    facts = [
+        first,
+        f"host {worker.host or 'unknown'}",
+        f"registered_at {worker.registered_at or 'never'}",
+        _polled(worker, snapshot.taken_at_ms),
+        f"holds {len(worker.tasks)} of {worker.slots} slots"
+        + (f" ({', '.join(worker.tasks)})" if worker.tasks else ""),
+        f"{depth} in {worker.queue}",
+    ]
+    if at_risk:
+        facts.append(f"nobody else serves {', '.join(at_risk)}")
+    return "; ".join(facts)
+
+
+def _polled(worker: Worker, now_ms: int) -> str:
+    if not worker.polled_at_ms:
+        return "never polled"
+    return f"last poll {(now_ms - worker.polled_at_ms) / 1000:.1f} s ago"
+
+
+def _only_here(worker: Worker, grid: Grid) -> tuple[str, ...]:
+    """The worker's models that no capable home serves; the worker itself is none."""
+    return tuple(
+        offer.name
+        for offer in worker.offers
+        if not any(seat.capable for seat in grid.homes.get(offer.name, ()))
+    )
