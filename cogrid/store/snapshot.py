@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -293,7 +294,11 @@ def _ask_queues(keys: Keys, queues: Iterable[str]) -> list[Command]:
     return [
         command
         for queue in queues
-        for command in (("ZCARD", keys.queue(queue)), ("HGET", keys.rate(queue), "mean_s"))
+        for command in (
+            ("ZCARD", keys.queue(queue)),
+            ("HGET", keys.rate(queue), "mean_s"),
+            ("HGETALL", keys.turns(queue)),
+        )
     ]
 
 
@@ -314,12 +319,25 @@ def _depths(queues: dict[str, int], replies: list[Any]) -> tuple[QueueDepth, ...
     return tuple(
         QueueDepth(
             Queue(queue),
-            int(certain(replies[2 * i])),
+            int(certain(replies[3 * i])),
             active_ms=active,
-            gap_s=float(good(replies[2 * i + 1]) or 0),
+            gap_s=float(good(replies[3 * i + 1]) or 0),
+            waiting=_turns_left(_fields(good(replies[3 * i + 2], []))),
         )
         for i, (queue, active) in enumerate(queues.items())
     )
+
+
+def _turns_left(turns: Mapping[str, str]) -> dict[tuple[int, str], int]:
+    """How many turns each user has before it; a user's last waiting task is not counted once it is
+    its turn, since its entry is gone by then."""
+    left: dict[tuple[int, str], int] = {}
+    for name, turn in turns.items():
+        kind, _, rest = name.partition(":")
+        band, _, user = rest.partition(":")
+        if kind == "f":
+            left[int(band), user] = int(turn) - int(turns.get(f"v:{band}", "0")) - 1
+    return left
 
 
 def _with_waits(keys: Keys, depths: tuple[QueueDepth, ...]) -> Reading[tuple[QueueDepth, ...]]:
@@ -336,8 +354,7 @@ def _with_waits(keys: Keys, depths: tuple[QueueDepth, ...]) -> Reading[tuple[Que
         for head in heads
     ]
     return tuple(
-        QueueDepth(queue.name, queue.depth, since, queue.active_ms, queue.gap_s)
-        for queue, since in zip(depths, oldest, strict=True)
+        replace(queue, oldest_ms=since) for queue, since in zip(depths, oldest, strict=True)
     )
 
 

@@ -19,7 +19,8 @@ BODY_TTL_S = 60
 class Submission:
     """Everything that submit needs. Durations in ms; 0 means none (queue_timeout) or no client's
     lease (orphan). shared: the queue that stands in where ``queue`` is a worker's own and that
-    worker cannot take it now. announce: tell the followers of a claim too (status frames)."""
+    worker cannot take it now. announce: tell the followers of a claim too (status frames).
+    fingerprint: of the request, where the same id may be submitted with another one."""
 
     id: TaskId
     kind: Kind
@@ -37,6 +38,7 @@ class Submission:
     api_key: str = ""
     needs: tuple[str, ...] = ()
     why: str = ""
+    fingerprint: str = ""
     queue_timeout_ms: int = 300_000
     keep_ms: int = 600_000
     orphan_ms: int = 60_000
@@ -65,7 +67,7 @@ def submit(keys: Keys, task: Submission) -> Call[Submitted]:
         "kind", task.kind, "model", task.model, "domain", task.domain,
         "streamed", int(task.streamed), "announce", int(task.announce),
         "on_close", task.on_close, "key", task.api_key, "needs", " ".join(task.needs),
-        "why", task.why, "max_attempts", task.max_attempts, "max_recoveries", task.max_recoveries,
+        "why", task.why, "fingerprint", task.fingerprint, "max_attempts", task.max_attempts, "max_recoveries", task.max_recoveries,
     )  # fmt: skip
     args: tuple[Arg, ...] = (
         task.id, task.queue, task.shared, inline, len(task.body), task.queue_max, task.bytes_max,

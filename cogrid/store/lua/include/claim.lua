@@ -3,20 +3,16 @@
 local RATE_MS = 600000
 local RATE_WEIGHT = 0.2
 
--- Mean and variance (exponentially weighted) of the seconds between two claims of a queue.
-local function note_rate(queue)
+-- Mean and variance (exponentially weighted) of the seconds between two claims of a queue that had
+-- something all the while; active is when it was last served or became non-empty.
+local function note_rate(queue, active)
   local key = P .. 'rate:' .. queue
-  local seen = redis.call('HMGET', key, 'at', 'mean_s', 'var')
-  if seen[1] then
-    local gap = math.max(0, (now - tonumber(seen[1])) / 1000)
-    local mean = tonumber(seen[2] or gap)
-    local off = gap - mean
-    redis.call('HSET', key, 'at', int(now), 'mean_s',
-      string.format('%.4f', mean + RATE_WEIGHT * off), 'var',
-      string.format('%.4f', (1 - RATE_WEIGHT) * (tonumber(seen[3] or '0') + RATE_WEIGHT * off * off)))
-  else
-    redis.call('HSET', key, 'at', int(now))
-  end
+  local seen = redis.call('HMGET', key, 'mean_s', 'var')
+  local gap = math.max(0, (now - active) / 1000)
+  local mean = tonumber(seen[1] or gap)
+  local off = gap - mean
+  redis.call('HSET', key, 'mean_s', string.format('%.4f', mean + RATE_WEIGHT * off), 'var',
+    string.format('%.4f', (1 - RATE_WEIGHT) * (tonumber(seen[2] or '0') + RATE_WEIGHT * off * off)))
   redis.call('PEXPIRE', key, RATE_MS)
 end
 
@@ -108,7 +104,7 @@ local function take(worker, instance, k, index, queue, allowed_ms)
   if not tidy_queue(queue.name) then
     redis.call('ZADD', P .. 'grid:queues', int(now), queue.name)
   end
-  note_rate(queue.name)
+  note_rate(queue.name, queue.active)
   if task.announce == '1' then tell(task.followers, task.id) end
   event(again and 'claimed_again' or 'claimed', task.id, worker, task.token, queue.name)
 end
