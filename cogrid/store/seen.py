@@ -1,0 +1,98 @@
+"""What a pass of the reaper reads: what is due, not what exists. A dry run and a diagnosis read the
+same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cogrid.model.limits import Limits
+from cogrid.model.names import Queue, TaskId, WorkerId
+from cogrid.model.snapshot import Server, Snapshot
+from cogrid.model.task import Task
+from cogrid.rules.grid import Grid
+from cogrid.rules.health import is_dead
+from cogrid.rules.plan import HEADS, look
+from cogrid.rules.routing import Routing
+from cogrid.rules.seen import Seen, as_wished
+from cogrid.store.keys import Keys
+from cogrid.store.reading import Reading, certain, good
+from cogrid.store.script import text
+from cogrid.store.snapshot import read_due, read_snapshot, read_tasks, server_facts
+
+DUE = 1_000
+"""Due tasks of one pass. Each costs about 0.2 ms, and a pass must end within pass_window_s."""
+A_TRIP = 100
+"""Hashes read in one round trip."""
+
+
+def read_server() -> Reading[Server]:
+    """Which server this is: its run and replication id."""
+    (reply,) = yield [("INFO", "server", "replication")]
+    return server_facts(good(reply))
+
+
+def read_seen(keys: Keys, routing: Routing, limits: Limits) -> Reading[Seen]:
+    """Everything that ``rules.plan.plan`` decides on."""
+    snapshot = as_wished((yield from read_snapshot(keys, info=False, members=False)))
+    grid = Grid.of(snapshot, limits)
+    due = yield from read_due(keys, snapshot.taken_at_ms, DUE)
+    held = yield from _read_held(keys, snapshot)
+    asked = look(grid, routing, limits)
+    waiting = yield from _read_heads(keys, asked)
+    tasks = yield from _read_tasks(
+        keys,
+        (task for task, _ in due.tasks),
+        *held.values(),
+        *waiting.values(),
+    )
+    return Seen(
+        grid=grid,
+        due=due.tasks,
+        orphans=due.orphans,
+        held=held,
+        waiting=waiting,
+        tasks=tasks,
+        next_ms=_next_ms(snapshot, due.next_ms),
+        cut=max(len(due.tasks), len(due.orphans)) >= DUE
+        or any(len(tasks) >= HEADS for tasks in (*held.values(), *waiting.values())),
+    )
+
+
+def _read_held(keys: Keys, snapshot: Snapshot) -> Reading[dict[WorkerId, tuple[TaskId, ...]]]:
+    """What dead workers are said to run, some of it where it is much."""
+    now_ms = snapshot.taken_at_ms
+    if now_ms < snapshot.reaper.hold_until_ms:
+        return {}
+    dead = [worker.id for worker in snapshot.workers if worker.busy and is_dead(worker, now_ms)]
+    if not dead:
+        return {}
+    replies = yield [("SRANDMEMBER", keys.worker_tasks(worker), HEADS) for worker in dead]
+    return {
+        worker: tuple(TaskId(text(task)) for task in certain(reply))
+        for worker, reply in zip(dead, replies, strict=True)
+    }
+
+
+def _read_heads(keys: Keys, asked: dict[Queue, int]) -> Reading[dict[Queue, tuple[TaskId, ...]]]:
+    if not asked:
+        return {}
+    replies = yield [("ZRANGE", keys.queue(queue), 0, most - 1) for queue, most in asked.items()]
+    return {
+        queue: tuple(TaskId(text(task)) for task in certain(reply))
+        for queue, reply in zip(asked, replies, strict=True)
+    }
+
+
+def _read_tasks(keys: Keys, *groups: Iterable[TaskId]) -> Reading[dict[TaskId, Task | None]]:
+    ids = tuple(dict.fromkeys(task for group in groups for task in group))
+    tasks: dict[TaskId, Task | None] = {}
+    for at in range(0, len(ids), A_TRIP):
+        tasks |= yield from read_tasks(keys, ids[at : at + A_TRIP])
+    return tasks
+
+
+def _next_ms(snapshot: Snapshot, due_ms: int | None) -> int | None:
+    """The first of: something due, a lease that ends, the end of a hold."""
+    leases = (worker.lease_until_ms for worker in snapshot.workers)
+    times = (due_ms, snapshot.reaper.hold_until_ms, *leases)
+    return min((at for at in times if at is not None and at > snapshot.taken_at_ms), default=None)
