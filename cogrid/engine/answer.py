@@ -41,9 +41,15 @@ class Answer(ABC):
     def close(self) -> list[Delta]:
         """What a last line without its end still says."""
         deltas = self.feed(b"\n")
+        if self.failure is None:
+            self.done = self.done or self._unterminated()
         if self.done is None and self.failure is None:
             self.failure = EngineError(Fault.CUT, "broke the answer off before its end")
         return deltas
+
+    def _unterminated(self) -> Done | None:
+        """The end, where what was read is whole without its terminator."""
+        return None
 
     @abstractmethod
     def _read(self, whole: bytes) -> None:

@@ -30,6 +30,7 @@ class Connection(asyncio.Protocol):
         self._complete = False
         self._reusable = False
         self._until_close = False
+        self._surplus = False
         self._chunks: list[bytes] = []
         self._unread_bytes = 0
         self._header_bytes = 0
@@ -124,10 +125,15 @@ class Connection(asyncio.Protocol):
 
     # Called by the parser.
 
+    def on_message_begin(self) -> None:
+        self._surplus = self._complete  # a second answer to one request
+
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
+        if self._surplus:
+            return
         self.status = self._parser.get_status_code()
         if self.status < 200:  # 100 Continue and its like only announce the answer
             self.headers = []
@@ -137,10 +143,12 @@ class Connection(asyncio.Protocol):
         self._answered = True
 
     def on_body(self, body: bytes) -> None:
+        if self._surplus:
+            return
         self._chunks.append(body)
         self._unread_bytes += len(body)
 
     def on_message_complete(self) -> None:
         if self._answered:
             self._complete = True
-            self._reusable = self._parser.should_keep_alive()
+            self._reusable = self._parser.should_keep_alive() and not self._surplus

@@ -17,9 +17,9 @@ _BLANK = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 def error_text(error: Any) -> str:
     """The words in an ``error`` field: text, or an object that has them under one of its names."""
     if isinstance(error, dict):
-        for name in ("message", "error", "detail", "msg"):
-            if error.get(name):
-                return error_text(error[name])
+        told = [error[name] for name in ("message", "error", "detail", "msg") if name in error]
+        if told:
+            return error_text(next(filter(None, told), ""))
     if isinstance(error, list) and error:
         return error_text(error[0])
     text = error if isinstance(error, str) else msgspec.json.encode(error).decode()

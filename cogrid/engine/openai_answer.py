@@ -95,22 +95,20 @@ class OpenAIAnswer(Answer):
         self._counts = _Counts()
         self._timings = _Timings()
 
-    def close(self) -> list[Delta]:
-        """As in Answer. The usage comes behind the finish reason, so only now is that an end."""
-        if self._reason and self.failure is None:
-            self._end()
-        return super().close()
-
     def _read(self, whole: bytes) -> None:
         for line in whole.splitlines():
             data = _data(line)
             if data == b"[DONE]":
-                self._end()
+                self.done = self._end()
             elif data:
                 self._take(_chunk.decode(data))
 
-    def _end(self) -> None:
-        self.done = Done(self._reason or "stop", _usage(self._counts, self._timings))
+    def _unterminated(self) -> Done | None:
+        """The usage comes behind the finish reason, so that is an end only where all is read."""
+        return self._end() if self._reason else None
+
+    def _end(self) -> Done:
+        return Done(self._reason or "stop", _usage(self._counts, self._timings))
 
     def _take(self, chunk: _Chunk) -> None:
         if chunk.error is not None:
