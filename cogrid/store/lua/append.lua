@@ -1,5 +1,5 @@
 -- append: text of a run reaches the log, in order and once.
--- include: clock check events wake task turns queue worker terminal
+-- include: clock check events wake task turns queue worker terminal requeue complete
 -- KEYS[1] hash  task:<id>
 -- ARGV    1 prefix  2 id  3 token  4 n of the first piece  5 allowed_ms, then data (JSON) each
 -- reply   {'ok', last n} | {'gap', last n: send again from there} | {'lost'}
@@ -12,16 +12,15 @@ local final = n + #ARGV - 6
 if final <= last then return {'ok', last} end
 need_stream(out_key(id))
 need_zset(P .. 'grid:due')
+need_hash(KEYS[1])
 if refused then return redis.error_reply(refused) end
 
 for i = last + 1, final do
-  local added = redis.pcall('XADD', out_key(id), hash[3] .. '-' .. int(i), 'kind', 'text', 'data',
-    ARGV[6 + i - n])
-  if type(added) == 'table' and added.err then
-    -- Refused only where the log already has a later entry: an end that was never committed.
-    local task = load(id)
-    if i == last + 1 and task and completed(task) then return {'lost'} end
-    return redis.error_reply(added.err)
+  local err = say(id, hash[3], int(i), ARGV[6 + i - n])
+  if err then
+    -- Only where the log has a later entry: an end or a reset that was never committed.
+    if completed(load(id)) then return {'lost'} end
+    return redis.error_reply(refused or err)
   end
 end
 redis.call('ZADD', P .. 'grid:due', int(now + tonumber(ARGV[5])), id)

@@ -1,5 +1,5 @@
 -- cancel: a task that is not over is over at once, queued, waiting or running.
--- include: clock check events wake task turns queue worker terminal
+-- include: clock check events wake task turns queue worker terminal requeue complete
 -- KEYS[1] hash  task:<id>
 -- ARGV    1 prefix  2 id  3 code (cancelled | orphaned)  4 message (who and why)
 --         5 '' or run_id  6 window_ms: with a run id, only when its client's lease has run out
@@ -7,7 +7,14 @@
 -- include: hold
 local id = ARGV[2]
 local task = load(id)
-if not task then return {'unknown'} end
+if not task then
+  need_zset(P .. 'grid:clients')
+  if not refused and ARGV[5] ~= '' and redis.call('ZSCORE', P .. 'grid:clients', id) then
+    drop_traces(id)
+    event('repaired', id, '', '', 'client of no task')
+  end
+  return {'unknown'}
+end
 if ARGV[5] ~= '' then
   if holding(ARGV[5], tonumber(ARGV[6])) then return {'held'} end
   local lease = redis.call('ZSCORE', P .. 'grid:clients', id)

@@ -17,6 +17,7 @@ end
 
 local dropped = 0
 for i = 4, #ARGV do
+  if redis.call('EXISTS', task_key(ARGV[i])) == 0 then drop_traces(ARGV[i]) end
   if not confirmed(ARGV[i]) and redis.call(queue ~= '' and 'ZREM' or 'SREM', KEYS[1], ARGV[i]) == 1
   then
     dropped = dropped + 1

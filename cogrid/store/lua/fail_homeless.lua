@@ -1,5 +1,5 @@
 -- fail-homeless: nobody can serve this task's model any more, and has not been able to for a while.
--- include: clock check events wake task turns queue worker terminal hold
+-- include: clock check events wake task turns queue worker terminal requeue complete hold
 -- KEYS[1] hash  task:<id>
 -- ARGV    1 prefix  2 id  3 message  4 home_grace_ms  5 run_id  6 window_ms
 -- reply   {'ok'} | {'moved_on'} | {'held'}

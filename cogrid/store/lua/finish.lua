@@ -1,5 +1,5 @@
 -- finish: a run is over, by its worker's word; the same call may claim the next task.
--- include: clock check events wake task turns queue worker terminal requeue claim
+-- include: clock check events wake task turns queue worker terminal requeue complete claim
 -- KEYS[1] hash  task:<id>
 -- ARGV    1 prefix  2 id  3 token  4 outcome: done | failed | back (handed back unharmed) | lost
 --         (confirms that a revoked run has been stopped)  5 n of data  6 data (last text, JSON, or
@@ -22,7 +22,7 @@ end
 
 local function last_text(task)
   if ARGV[6] == '' or tonumber(ARGV[5]) <= task.n then return end
-  emit(task, int(task.run) .. '-' .. ARGV[5], 'kind', 'text', 'data', ARGV[6])
+  say(id, int(task.run), ARGV[5], ARGV[6])
   task.n = task.n + 1
 end
 
@@ -33,8 +33,7 @@ local function fail_or_wait(task)
     conclude(task, 'failed', message, false)
     return 'failed'
   end
-  emit(task, int(task.run) .. '-*', 'kind', 'reset', 'worker', task.worker, 'reason',
-    'attempt_failed', 'queue', '')
+  emit(task, '*', 'kind', 'reset', 'worker', task.worker, 'reason', 'attempt_failed', 'queue', '')
   redis.call('ZADD', P .. 'grid:due', int(now + tonumber(ARGV[12])), id)
   redis.call('HSET', task_key(id), 'state', 'waiting', 'token', '', 'last_token', token, 'avoid',
     task.worker, 'reason', 'attempt_failed', 'error', ARGV[9], 'n', '0', 'attempts',
@@ -50,7 +49,7 @@ local function hand_back(task)
     conclude(task, 'failed', {message = ARGV[9], code = 'broken_stream', usage = ARGV[8]}, false)
     return 'failed'
   end
-  local queue = 'tasks:' .. pool_of(task.queue) .. ':shared:' .. task.model
+  local queue = shared_of(task)
   need_queue(queue)
   if refused then return nil end
   requeue(task, queue, 'handed_back', false, {})
@@ -62,9 +61,11 @@ local function settle()
   local task = load(id)
   if not task or task.token ~= token or task.state ~= 'running' or completed(task) then
     if refused then return nil end
+    task = load(id)
     local already = task and task.last_token == token and outcome ~= 'lost'
     need_hash(worker_key(ARGV[13]))
     need_set(worker_key(ARGV[13]) .. ':revoked')
+    need_hash(usage_key())
     if refused then return nil end
     confirm(task)
     return already and 'already' or 'lost', task and task.state or ''
@@ -84,5 +85,6 @@ end
 
 local status, state = settle()
 if refused then return redis.error_reply(refused) end
-if ARGV[14] and status ~= 'gap' then return {status, state, claim(ARGV[13], 14)} end
-return {status, state}
+if not ARGV[14] or status == 'gap' then return {status, state} end
+local claimed = claim(ARGV[13], 14)
+return claimed.err and claimed or {status, state, claimed}

@@ -26,21 +26,26 @@ end
 
 -- Runs that the process names but no longer holds occupy their slots until it lets go of them; so
 -- do its own unsettled tokens. A new process names none.
-local settled, revoked = tonumber(ARGV[12]), {}
+local settled, revoked, kept = tonumber(ARGV[12]), {}, {}
+local function keep(token)
+  revoked[#revoked + 1] = token
+  kept[token] = true
+end
 for i = 14, 13 + 2 * tonumber(ARGV[13]), 2 do
   if redis.call('HGET', task_key(ARGV[i]), 'token') ~= ARGV[i + 1] then
-    revoked[#revoked + 1] = ARGV[i + 1]
+    keep(ARGV[i + 1])
   end
 end
-for _, token in ipairs(redis.call('SMEMBERS', key .. ':revoked')) do
-  if instance_of(token) == instance and number_of(token) > settled then
-    revoked[#revoked + 1] = token
-  end
+local before = redis.call('SMEMBERS', key .. ':revoked')
+for _, token in ipairs(before) do
+  if instance_of(token) == instance and number_of(token) > settled then keep(token) end
 end
-redis.call('DEL', key .. ':revoked')
 if #revoked > 0 then
   redis.call('SADD', key .. ':revoked', unpack(revoked))
   redis.call('PEXPIRE', key .. ':revoked', int(tonumber(ARGV[5]) + 3600000))
+end
+for _, token in ipairs(before) do
+  if not kept[token] then redis.call('SREM', key .. ':revoked', token) end
 end
 
 -- What another instance held is looked at by the next pass, which takes it back.

@@ -5,9 +5,9 @@
 -- reply   {'ok', count} | {'over', seconds until the next minute}
 local second = math.floor(now / 1000)
 local key = P .. 'limit:' .. ARGV[2] .. ':' .. int(math.floor(second / 60))
-need(key, 'string', 'INCR')
+need_string(key)
 if refused then return redis.error_reply(refused) end
+redis.call('SET', key, '0', 'EX', 120, 'NX')
 local count = redis.call('INCR', key)
-redis.call('EXPIRE', key, 120)
 if count > tonumber(ARGV[3]) then return {'over', 60 - second % 60} end
 return {'ok', count}

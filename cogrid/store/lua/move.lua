@@ -1,5 +1,5 @@
 -- move: a waiting task goes to a queue where it is served. Counts nothing.
--- include: clock check events wake task turns queue worker terminal requeue hold
+-- include: clock check events wake task turns queue worker terminal requeue complete hold
 -- KEYS[1] hash  task:<id>
 -- ARGV    1 prefix  2 id  3 from  4 to  5 run_id  6 window_ms  7 ghost_after_ms
 --         8 start_timeout_ms  9 own_queue_wait_ms  10 pool_wait_ms  11 evidence
@@ -55,8 +55,7 @@ if refused then return redis.error_reply(refused) end
 if completed(task) then return {'moved_on'} end
 
 local owner = owner_of(from)
-emit(task, int(task.run) .. '-*', 'kind', 'moved', 'worker', owner or '', 'reason', reason, 'queue',
-  queue)
+emit(task, '*', 'kind', 'moved', 'worker', owner or '', 'reason', reason, 'queue', queue)
 put(queue, task, true)
 redis.call('HSET', KEYS[1], 'queue', queue, 'reason', reason)
 leave(from, task)

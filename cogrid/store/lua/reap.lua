@@ -1,5 +1,5 @@
 -- reap: a run is taken from a worker that is dead, was replaced, or makes no progress.
--- include: clock check events wake task turns queue worker terminal requeue hold
+-- include: clock check events wake task turns queue worker terminal requeue complete hold
 -- KEYS[1] hash  task:<id>
 -- ARGV    1 prefix  2 id  3 token  4 queue that it should go to  5 message if text was sent
 --         6 message if its recoveries are spent  7 run_id  8 window_ms

@@ -8,14 +8,19 @@
 --         12 follower ('' none)  13 user  14 band, then name, value… of further hash fields
 -- reply   {'new', queue, place (1 first)} | {'exists', state, queue} | {'full', depth}
 --         | {'bytes', queued bytes} | {'no_body'}
+local BODY_MS = 60000
 local id, queue = ARGV[2], ARGV[3]
 local task = load(id)
-if task then return {'exists', task.state, task.queue} end
+if task then
+  -- A body that was set beside once more has brought its TTL.
+  if not TERMINAL[task.state] then redis.call('PERSIST', body_key(id)) end
+  return {'exists', task.state, task.queue}
+end
 
 local owner = owner_of(queue)
 if owner and not takes_own(owner) then queue = ARGV[4] end
 need_hash(task_key(id))
-need(body_key(id), 'string', 'SET')
+need_string(body_key(id))
 need_queue(queue)
 need_zset(P .. 'grid:due')
 need_zset(P .. 'grid:clients')
@@ -31,19 +36,19 @@ if ARGV[5] == '' and redis.call('EXISTS', body_key(id)) == 0 then return {'no_bo
 
 local limit = tonumber(ARGV[9])
 task = {id = id, band = tonumber(ARGV[14]), user = ARGV[13]}
-if ARGV[5] ~= '' then redis.call('SET', body_key(id), ARGV[5]) end
+if ARGV[5] ~= '' then redis.call('SET', body_key(id), ARGV[5], 'PX', BODY_MS) end
 redis.call('ZADD', P .. 'grid:due', limit > 0 and int(now + limit) or '+inf', id)
 if ARGV[11] ~= '0' then
   redis.call('ZADD', P .. 'grid:clients', int(now + tonumber(ARGV[11])), id)
 end
 put(queue, task, false)
+redis.call('PERSIST', body_key(id))
 
 redis.call('HSET', task_key(id), 'state', 'pending', 'queue', queue, 'user', ARGV[13], 'band',
   ARGV[14], 'size', ARGV[6], 'queue_timeout_ms', ARGV[9], 'keep_ms', ARGV[10], 'client',
   ARGV[11] ~= '0' and '1' or '0', 'followers', ARGV[12], 'submitted_at', int(now), 'queued_at',
   int(now), unpack(ARGV, 15))
 
-redis.call('PERSIST', body_key(id))
 redis.call('HINCRBY', P .. 'grid:totals', 'queued_bytes', ARGV[6])
 redis.call('HINCRBY', P .. 'grid:totals', 'submitted', 1)
 event('submitted', id, owner, '', queue)

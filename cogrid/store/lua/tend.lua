@@ -11,6 +11,7 @@ need_zset(P .. 'grid:due')
 need_zset(P .. 'grid:finished')
 need_zset(P .. 'grid:dead')
 need_zset(P .. 'grid:clients')
+need_hash(P .. 'grid:totals')
 need_stream(P .. 'grid:events')
 if refused then return redis.error_reply(refused) end
 
@@ -27,6 +28,7 @@ for i = 4 + count, #ARGV do
   local state = redis.call('HGET', task_key(ARGV[i]), 'state')
   if not state or TERMINAL[state] then
     redis.call('ZREM', P .. 'grid:clients', ARGV[i])
+    if not state then redis.call('DEL', body_key(ARGV[i])) end
     if redis.call('ZREM', P .. 'grid:due', ARGV[i]) == 1 then
       dropped = dropped + 1
       event('repaired', ARGV[i], '', '', 'due without a task')
@@ -34,10 +36,25 @@ for i = 4 + count, #ARGV do
   end
 end
 
+-- Bytes that a stopped script has counted and never taken off.
+if redis.call('EXISTS', P .. 'grid:due') == 0 then
+  redis.call('HSET', P .. 'grid:totals', 'queued_bytes', '0')
+end
+
+-- An ended task's keys end by themselves, but for one whose script was stopped after its commit.
+local function purge(id)
+  local state = redis.call('HGET', task_key(id), 'state')
+  if state and not TERMINAL[state] then return end
+  redis.call('DEL', task_key(id), body_key(id), out_key(id))
+  redis.call('ZREM', P .. 'grid:due', id)
+  redis.call('ZREM', P .. 'grid:clients', id)
+end
+
 local purged = 0
 for _, index in ipairs({'grid:finished', 'grid:dead'}) do
   local over = redis.call('ZRANGE', P .. index, '-inf', int(now), 'BYSCORE', 'LIMIT', 0, most)
   for _, id in ipairs(over) do
+    purge(id)
     redis.call('ZREM', P .. index, id)
     purged = purged + 1
   end

@@ -2,18 +2,38 @@
 -- we may. Redis does not undo a script that fails half-way, so nothing is written before this.
 local refused
 
-local function need(key, kind, command)
+-- Every command that changes a key of that kind. The first is asked for every key, the others once
+-- a script, for the first key of its kind: asking costs time on every call.
+local RIGHTS = {
+  hash = {'HSET', 'HDEL', 'HINCRBY', 'HINCRBYFLOAT', 'PEXPIRE', 'DEL'},
+  zset = {'ZADD', 'ZREM', 'ZREMRANGEBYSCORE'},
+  set = {'SADD', 'SREM'},
+  stream = {'XADD'},
+  string = {'SET', 'INCR', 'PERSIST'},
+}
+local asked = {}
+
+local function need(key, kind)
   if refused then return end
   local is = redis.call('TYPE', key)
   is = type(is) == 'table' and is.ok or is
   if is ~= 'none' and is ~= kind then
     refused = 'FOREIGN ' .. key .. ' is a ' .. is .. ', not cogrid\'s ' .. kind
-  elseif redis.acl_check_cmd and not redis.acl_check_cmd(command, key, '0', '0', '0') then
-    refused = 'NOPERM ' .. command .. ' ' .. key
+    return
   end
+  if not redis.acl_check_cmd then return end
+  local rights = RIGHTS[kind]
+  for i = 1, asked[kind] and 1 or #rights do
+    if not redis.acl_check_cmd(rights[i], key, '0', '0', '0') then
+      refused = 'NOPERM ' .. rights[i] .. ' ' .. key
+      return
+    end
+  end
+  asked[kind] = true
 end
 
-local function need_zset(key) need(key, 'zset', 'ZADD') end
-local function need_hash(key) need(key, 'hash', 'HSET') end
-local function need_set(key) need(key, 'set', 'SADD') end
-local function need_stream(key) need(key, 'stream', 'XADD') end
+local function need_zset(key) need(key, 'zset') end
+local function need_hash(key) need(key, 'hash') end
+local function need_set(key) need(key, 'set') end
+local function need_stream(key) need(key, 'stream') end
+local function need_string(key) need(key, 'string') end

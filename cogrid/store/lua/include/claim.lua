@@ -1,5 +1,6 @@
 -- Claiming, alone or in the same call as a finish.
--- include needs: clock, check, events, wake, task, turns, queue, worker, terminal
+-- include needs: clock, check, events, wake, task, turns, queue, worker, terminal, requeue,
+-- complete
 local RATE_MS = 600000
 local RATE_WEIGHT = 0.2
 
@@ -48,11 +49,12 @@ local function confirmed_head(queue)
     if task and task.state == 'pending' and task.queue == queue and not completed(task) then
       return task, tonumber(head[2])
     end
+    if refused then return nil end
+    if not task then drop_traces(head[1]) end
     if redis.call('ZREM', P .. queue, head[1]) == 1 then
       event('repaired', head[1], '', '', 'not in ' .. queue)
       tidy_queue(queue)
     end
-    if refused then return nil end
   end
 end
 
@@ -95,10 +97,11 @@ local function take(worker, instance, k, index, queue, allowed_ms)
 
   redis.call('SADD', worker_key(worker) .. ':tasks', task.id)
   redis.call('ZADD', P .. 'grid:due', int(now + allowed_ms), task.id)
-  emit(task, int(task.run) .. '-0', 'kind', 'claimed', 'worker', worker, 'queue', queue.name)
+  emit(task, '0', 'kind', 'claimed', 'worker', worker, 'queue', queue.name)
   redis.call('HSET', task_key(task.id), 'state', 'running', 'token', task.token, 'worker', worker,
     'run', int(task.run), 'n', '0', 'claimed_at', int(now))
   redis.call('ZREM', P .. queue.name, task.id)
+  if again then redis.call('HDEL', task_key(task.id), 'first_at') end
 
   serve(queue.name, queue.score, task.user)
   if not tidy_queue(queue.name) then
@@ -143,9 +146,11 @@ local function claim(worker, at)
   if refused then return redis.error_reply(refused) end
   if not leased(worker) then return {'renew'} end
 
-  redis.call('HSET', key, 'polled_at', int(now))
+  -- The number is remembered before anything is taken under it, and when nothing is.
+  local last = tonumber(hash[4] or '0')
+  redis.call('HSET', key, 'polled_at', int(now), 'claim', int(math.max(k, last)))
   local reply = {'ok'}
-  if k <= tonumber(hash[4] or '0') then
+  if k <= last then
     for _, task in ipairs(still_held(worker, instance, k)) do reply[#reply + 1] = handed(task) end
     return reply
   end
@@ -161,13 +166,12 @@ local function claim(worker, at)
   local taken, from = 0, {}
   for _, queue in ipairs(queues) do look(queue) end
   if refused then return redis.error_reply(refused) end
-  -- The number is remembered before anything is taken under it.
-  redis.call('HSET', key, 'claim', int(k))
   while taken < free do
     local queue = best_of(queues, busy + taken == 0, starve_ms)
     if not queue then break end
     need_stream(out_key(queue.task.id))
     need_hash(task_key(queue.task.id))
+    need_string(body_key(queue.task.id))
     if refused then break end
     taken = taken + 1
     take(worker, instance, k, taken, queue, allowed_ms)

@@ -10,6 +10,10 @@ local function fit_queue(queue, task)
   return queue
 end
 
+local function shared_of(task)
+  return 'tasks:' .. pool_of(task.queue) .. ':shared:' .. task.model
+end
+
 local function queue_limit(task)
   return task.queue_timeout_ms > 0 and int(now + task.queue_timeout_ms) or '+inf'
 end
@@ -21,13 +25,15 @@ end
 
 -- fields: what else the commit writes (name, value, …). taken: see conclude.
 local function requeue(task, queue, reason, taken, fields)
-  emit(task, int(task.run) .. '-*', 'kind', 'reset', 'worker', task.worker, 'reason', reason,
-    'queue', queue)
+  if task.last_kind ~= 'reset' then
+    emit(task, '*', 'kind', 'reset', 'worker', task.worker, 'reason', reason, 'queue', queue)
+  end
   redis.call('ZADD', P .. 'grid:due', queue_limit(task), task.id)
   put(queue, task, true)
   if taken then revoke(task) end
   redis.call('HSET', task_key(task.id), 'state', 'pending', 'queue', queue, 'token', '',
-    'last_token', task.token, 'queued_at', int(now), 'reason', reason, 'n', '0', unpack(fields))
+    'last_token', taken and '' or task.token, 'queued_at', int(now), 'reason', reason, 'n', '0',
+    'run', int(task.run), unpack(fields))
   release(task, not taken)
   tell(task.followers, task.id)
 end

@@ -27,11 +27,33 @@ local function number_of(token)
   return tonumber(string.match(token or '', '^[^:]*:(%d+):') or '0')
 end
 
--- Text that a streaming client has seen is never silently followed by another run's.
-local function said(task)
-  return task.streamed == '1' and task.n > 0
+local function run_of(entry) return tonumber(string.match(entry, '^%d+')) end
+
+local function failed(reply) return type(reply) == 'table' and reply.err end
+
+-- One entry that is no text. An id below the log's last one is refused: a claim was stopped before
+-- its commit and left its run there; the entry then belongs to that run, a new run comes after it.
+local function emit(task, n, ...)
+  local added = redis.pcall('XADD', out_key(task.id), int(task.run) .. '-' .. n, ...)
+  if not failed(added) then return end
+  local last = redis.call('XREVRANGE', out_key(task.id), '+', '-', 'COUNT', 1)
+  local run = last[1] and run_of(last[1][1]) or 0
+  task.run = math.max(task.run, n == '0' and run + 1 or run)
+  redis.call('XADD', out_key(task.id), int(task.run) .. '-' .. n, ...)
 end
 
-local function emit(task, id, ...)
-  redis.call('XADD', out_key(task.id), id, ...)
+-- One text entry of a run; nil, or the error. It may be there already: an append that was stopped.
+local function say(id, run, n, data)
+  local entry = run .. '-' .. n
+  local added = redis.pcall('XADD', out_key(id), entry, 'kind', 'text', 'data', data)
+  if not failed(added) then return nil end
+  local there = redis.call('XRANGE', out_key(id), entry, entry)
+  return not (there[1] and there[1][2][2] == 'text') and added.err or nil
+end
+
+-- What a stopped submit has left of a task that has no hash.
+local function drop_traces(id)
+  redis.call('ZREM', P .. 'grid:due', id)
+  redis.call('ZREM', P .. 'grid:clients', id)
+  redis.call('DEL', body_key(id))
 end

@@ -2,7 +2,9 @@
 -- include needs: clock, check, events, wake, task, turns, queue
 local DEAD_KEEP_MS = 7 * 86400000
 local REVOKED_KEEP_MS = 3600000
-local USAGE_KEEP_S = 35 * 86400
+local USAGE_KEEP_MS = 35 * 86400000
+
+local function usage_key() return P .. 'usage:' .. day() end
 
 local function need_end(task)
   need_stream(out_key(task.id))
@@ -18,6 +20,7 @@ local function need_end(task)
     need_set(P .. 'worker:' .. task.worker .. ':tasks')
     need_set(P .. 'worker:' .. task.worker .. ':revoked')
     need_hash(P .. 'worker:' .. task.worker)
+    need_hash(usage_key())
   end
 end
 
@@ -44,7 +47,7 @@ end
 
 -- tokens, seconds and requests by user, key, model and worker
 local function count_usage(task, requests, tokens, seconds)
-  local key = P .. 'usage:' .. day()
+  local key = usage_key()
   for kind, name in pairs({user = task.user, key = task.key, model = task.model,
       worker = task.worker}) do
     if name and name ~= '' then
@@ -56,7 +59,7 @@ local function count_usage(task, requests, tokens, seconds)
       end
     end
   end
-  redis.call('EXPIRE', key, USAGE_KEEP_S)
+  redis.call('PEXPIRE', key, USAGE_KEEP_MS)
 end
 
 local function tokens_in(usage)
@@ -71,7 +74,7 @@ local function conclude(task, state, last, taken)
   local keep = state == 'dead' and DEAD_KEEP_MS or task.keep_ms
   local running = task.state == 'running'
   if not last.written then
-    emit(task, int(task.run) .. '-' .. LAST, 'kind', 'end', 'state', state,
+    emit(task, LAST, 'kind', 'end', 'state', state,
       'finish_reason', last.finish_reason or '', 'usage', last.usage or '',
       'message', last.message or '', 'code', last.code or '', 'worker', task.worker or '')
   end
@@ -80,8 +83,8 @@ local function conclude(task, state, last, taken)
   if running and taken then revoke(task) end
 
   redis.call('HSET', task_key(task.id), 'state', state, 'finished_at', int(now), 'token', '',
-    'last_token', task.token or '', 'error', last.message or '', 'code', last.code or '',
-    'attempts', int(task.attempts))
+    'last_token', taken and '' or task.token or '', 'error', last.message or '',
+    'code', last.code or '', 'run', int(task.run), 'attempts', int(task.attempts))
 
   if task.state == 'pending' then leave(task.queue, task) end
   if running then
@@ -101,22 +104,4 @@ local function conclude(task, state, last, taken)
   end
   tell(task.followers, task.id)
   event(state, task.id, task.worker, task.token, last.code or last.finish_reason)
-end
-
--- An end in the log of an open task decides: a script was stopped between its first write and its
--- commit. Whoever meets it completes it. True when it did.
-local function completed(task)
-  if TERMINAL[task.state] then return false end
-  local found = redis.call('XREVRANGE', out_key(task.id), '+', '-', 'COUNT', 1)
-  if #found == 0 then return false end
-  local fields = found[1][2]
-  local entry = {}
-  for i = 1, #fields, 2 do entry[fields[i]] = fields[i + 1] end
-  if entry.kind ~= 'end' then return false end
-  need_end(task)
-  if refused then return false end
-  entry.written = true
-  conclude(task, entry.state, entry, entry.state ~= 'done')
-  event('repaired', task.id, task.worker, task.token, 'end without commit')
-  return true
 end

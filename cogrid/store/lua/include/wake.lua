@@ -6,10 +6,11 @@ local function arm(queue)
   redis.call('ZADD', P .. 'wake:' .. queue, int(now), 'armed')
 end
 
+-- Nothing depends on an inbox, so one that is refused stops nothing.
 local function inbox(name, id)
   local key = P .. 'wake:@' .. name
-  redis.call('ZADD', key, int(now), id)
-  redis.call('PEXPIRE', key, INBOX_MS)
+  local added = redis.pcall('ZADD', key, int(now), id)
+  if type(added) == 'number' then redis.pcall('PEXPIRE', key, INBOX_MS) end
 end
 
 -- followers: "<coordinator>:<n> …", one a connection.
