@@ -1,0 +1,102 @@
+"""The real scripts with something changed in their text: clock, a fault, a stop after a write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+
+from cogrid.store.script import Script, Scripts, script, script_names
+
+CLOCK_KEY = "test:clock"
+"""Holds what ``now`` is (ms) for scripts of ``clocked``; the real time where it is absent."""
+STOPPED = "STOPPED by the test"
+
+Change = Callable[[str], str]
+"""From a script's text to another text."""
+
+_CLOCK = "local stamp = redis.call('TIME')\n"
+_CLOCKED = f"""local stamp = redis.call('TIME')
+local told = redis.call('GET', '{CLOCK_KEY}')
+if told then
+  stamp = {{math.floor(tonumber(told) / 1000), (tonumber(told) % 1000) * 1000}}
+end
+"""
+_WRITES = "ZADD ZREM ZREMRANGEBYSCORE HSET HDEL HINCRBY HINCRBYFLOAT SADD SREM XADD SET DEL INCR "
+_WRITES += "PERSIST EXPIRE PEXPIRE"
+_STOPPING = """local left, real = {left}, redis
+local writes = {{}}
+for name in string.gmatch('{writes}', '%u+') do writes[name] = true end
+local function stop_first(run)
+  return function(command, ...)
+    if writes[command] then
+      if left == 0 then error('{stopped}') end
+      left = left - 1
+    end
+    return run(command, ...)
+  end
+end
+local redis = {{call = stop_first(real.call), pcall = stop_first(real.pcall),
+  error_reply = real.error_reply, acl_check_cmd = real.acl_check_cmd}}
+"""
+
+
+def replaced(text: str, old: str, new: str) -> str:
+    """The text with ``old``, which must stand in it once, replaced."""
+    assert text.count(old) == 1, f"{text.count(old)} times in the script: {old!r}"
+    return text.replace(old, new)
+
+
+def _clock(text: str) -> str:
+    return replaced(text, _CLOCK, _CLOCKED)
+
+
+@cache
+def clocked(name: str) -> Script:
+    """The script, with a clock that the test sets."""
+    return Script.of(name, _clock(script(name).source))
+
+
+def mutant(of: str, *changes: tuple[str, str]) -> Scripts:
+    """All scripts under the test's clock, and one of them (or, with ``of="*"``, each that has the
+    text) with pieces of its text replaced: what a mistake in it would look like."""
+
+    @cache
+    def scripts(name: str) -> Script:
+        source = _clock(script(name).source)
+        if name == of:
+            for old, new in changes:
+                source = replaced(source, old, new)
+        elif of == "*":
+            for old, new in changes:
+                source = source.replace(old, new)
+        return Script.of(name, source)
+
+    if of == "*":
+        every = [script(name).source for name in script_names()]
+        assert all(any(old in source for source in every) for old, _ in changes)
+    else:
+        scripts(of)
+    return scripts
+
+
+def stopping(of: str, after: int) -> Scripts:
+    """All scripts under the test's clock; one ends with an error instead of its write number
+    ``after`` + 1, as a server does with a script that it refuses something half-way."""
+
+    @cache
+    def scripts(name: str) -> Script:
+        source = _clock(script(name).source)
+        if name == of:
+            source = _STOPPING.format(left=after, writes=_WRITES, stopped=STOPPED) + source
+        return Script.of(name, source)
+
+    return scripts
+
+
+def commands() -> frozenset[str]:
+    """Every command that some script sends."""
+    found: set[str] = set()
+    for name in script_names():
+        found.update(re.findall(r"redis\.p?call\('([A-Z]+)'", script(name).source))
+    return frozenset(found)
