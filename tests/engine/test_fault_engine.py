@@ -45,8 +45,8 @@ async def test_switches_over_http(running: str) -> None:
         async def aborted() -> bool:
             return bool((await client.get("/fault")).json()["aborted"] == 1)
 
-        ask: Callable[[], bool | Awaitable[bool]] = aborted
-        await until_async(ask)
+        told_yet: Callable[[], bool | Awaitable[bool]] = aborted
+        await until_async(told_yet)
         records = (await client.get("/fault/requests")).json()["requests"]
         assert [record["outcome"] for record in records] == ["done", "failed", "done", "aborted"]
         assert records[-1]["tokens"] == 1
