@@ -12,9 +12,21 @@ import click
 Function = Callable[..., Any]
 
 
+def in_config(**keys: str) -> Callable[[Function], Function]:
+    """Parameters of a command that are keys of the configuration (parameter -> ``section.key``):
+    ``with_config`` puts them into it, checked like every other value, and the command gets none."""
+
+    def mark(command: Function) -> Function:
+        command.config_keys = keys  # type: ignore[attr-defined]
+        return command
+
+    return mark
+
+
 def with_config(command: Function) -> Function:
     """``--config``, ``--redis`` and ``--prefix``; the command gets the ``config`` they make,
     together with the file and the environment."""
+    keys: dict[str, str] = getattr(command, "config_keys", {})
 
     @click.option("--config", "config_file", metavar="FILE", help="Configuration file.")
     @click.option("--redis", "redis_url", metavar="URL", help="Redis or Valkey to use.")
@@ -26,6 +38,7 @@ def with_config(command: Function) -> Function:
         from cogrid.config import load
 
         flags = {"redis.url": redis_url, "redis.prefix": prefix}
+        flags |= {key: more.pop(name) for name, key in keys.items()}
         return command(*args, config=load(config_file, os.environ, flags), **more)
 
     return configured
