@@ -99,7 +99,7 @@ class Clients:
 
     def _name(self, connection: int) -> str:
         """One name per connection, never used again."""
-        if self.mutants & {"names_are_coordinators", "coordinator_counts"}:
+        if "names_are_coordinators" in self.mutants or "coordinator_counts" in self.mutants:
             return COORDINATOR[connection]
         return f"{COORDINATOR[connection]}:{connection}"
 

@@ -31,6 +31,12 @@ PROOF: dict[str, Config] = {
         submit_to=("own A", "pool A"),
         budget=Budget(crash=1, start=1, delete=1, freeze=1, forget=1, expire=1, cancel=1),
     ),
+    "drain": Config(
+        tasks=2,
+        slots=(1, 1),
+        submit_to=("own A",),
+        budget=Budget(drain=1, leave=1, start=1, lost_reply=1),
+    ),
     "takeover": Config(
         slots=(1,),
         processes=SAME_NAME,
@@ -113,6 +119,10 @@ QUICK: dict[str, Config] = {
         submit_to=("own A",),
         budget=Budget(crash=1, start=1, freeze=2, cancel=1),
     ),
+    "drain": Config(
+        submit_to=("own A",),
+        budget=Budget(drain=1, leave=1, start=1, lost_reply=1),
+    ),
     "late": Config(
         tasks=2,
         slots=(1,),
@@ -139,7 +149,7 @@ QUICK: dict[str, Config] = {
     "failover restart": PROOF["failover restart"],
 }
 
-# Too small to say much on their own; some mutants show themselves nowhere sooner.
+# These say little on their own, but some mutants show themselves nowhere sooner.
 NARROW: dict[str, Config] = {
     "pipe": Config(
         texts=2,

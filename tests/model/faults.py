@@ -51,6 +51,7 @@ def _operator(grid: Grid, world: World, name: str) -> Steps:
     row = grid.row(world, name)
     if not row.known:
         return
+    yield from _wish(grid, world, name)
     deleted = spend(world, "delete")
     if deleted is not None:
         gone = Row(lease=row.lease, tasks=row.tasks, revoked=row.revoked)
@@ -60,6 +61,20 @@ def _operator(grid: Grid, world: World, name: str) -> Steps:
     if forgetting is not None:
         for after in workers.forget(grid, forgetting, name):
             yield Step(Act("forget", name), after, Kind.FAULT)
+
+
+def _wish(grid: Grid, world: World, name: str) -> Steps:
+    """What the operator wants is written down; the next renew obeys."""
+    row = grid.row(world, name)
+    index = grid.index(name)
+    if row.wanted == "drain":
+        after = with_row(world, index, row._replace(wanted="run"))
+        yield Step(Act("undrain", name), after, Kind.FAULT)
+        return
+    draining = spend(world, "drain")
+    if draining is not None:
+        after = with_row(draining, index, row._replace(wanted="drain"))
+        yield Step(Act("drain", name), after, Kind.FAULT)
 
 
 def _arrival(grid: Grid, world: World, late: Late) -> Steps:
@@ -138,5 +153,5 @@ def _all_renewed(grid: Grid, world: World) -> bool:
     return all(
         grid.row(world, name).known and grid.row(world, name).lease
         for (name, _), process in zip(grid.config.processes, world.processes, strict=True)
-        if process.mode == "up"
+        if process.mode in ("up", "leaving")
     )

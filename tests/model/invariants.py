@@ -59,8 +59,8 @@ def _counts(grid: Grid, world: World, task: Task) -> str | None:
     if task.recoveries > config.recoveries:
         return f"{task.recoveries} recoveries"
     # A deleted hash may forget a claim number, so that its run is handed back by a later renew.
-    unharmed = config.budget.hand_back + config.budget.delete
-    bound = config.attempts + config.recoveries + unharmed
+    handed_back = config.budget.hand_back + config.budget.leave + config.budget.delete
+    bound = config.attempts + config.recoveries + handed_back
     if not config.budget.failover and task.run > bound:
         return f"run {task.run} although attempts and recoveries allow {bound}"
     return None
@@ -80,7 +80,7 @@ def _engine(grid: Grid, world: World, which: int, process: Process) -> str | Non
         if run.phase == "run" and not held and not counted:
             return f"runs {run}, a slot that the server counts as free"
     busy = [run for run in process.runs if run.phase in ("run", "lost")]
-    if process.mode == "up" and len(busy) > len(row.tasks) + len(row.revoked):
+    if process.mode in ("up", "leaving") and len(busy) > len(row.tasks) + len(row.revoked):
         return f"runs {len(busy)}, the server counts {len(row.tasks) + len(row.revoked)}"
     return None
 

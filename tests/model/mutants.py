@@ -72,6 +72,7 @@ CLAIM = (
     Mutant("claim_not_ready", _machine("takeover")),
     Mutant("claim_no_free", _machine("late")),
     Mutant("claim_repeat_takes_new", _machine("late")),
+    Mutant("claim_repeat_needs_ready", _machine("drain"), "stuck"),
     Mutant("claim_nonce_unordered", _machine("late")),
     Mutant("claim_nonce_not_remembered", _machine("late")),
     Mutant("claim_keeps_queue", _machine("late")),

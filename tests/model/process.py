@@ -28,7 +28,8 @@ def steps(grid: Grid, world: World, which: int) -> Steps:
         yield from _start(grid, world, which)
         return
     yield from _crash(grid, world, which)
-    if mode == "up":
+    if mode in ("up", "leaving"):
+        yield from _leave(grid, world, which)
         yield from _renew(grid, world, which)
         yield from _claim(grid, world, which)
         for run in world.processes[which].runs:
@@ -59,9 +60,22 @@ def _crash(grid: Grid, world: World, which: int) -> Steps:
         yield Step(_act(grid, which, "crash"), with_process(after, which, gone), Kind.FAULT)
 
 
-def _leave(world: World, which: int) -> World:
+def _superseded(world: World, which: int) -> World:
     """A superseded instance stops its engine and is not started again."""
     return with_process(world, which, world.processes[which]._replace(mode="off", runs=frozenset()))
+
+
+def _leave(grid: Grid, world: World, which: int) -> Steps:
+    """SIGTERM: takes nothing new, hands back what it has; the lease is left to run out."""
+    process = world.processes[which]
+    if process.mode == "up":
+        leaving = spend(world, "leave")
+        if leaving is not None:
+            after = with_process(leaving, which, process._replace(mode="leaving"))
+            yield Step(_act(grid, which, "SIGTERM"), after, Kind.FAULT)
+    elif not process.runs and process.claim == process.settled:
+        gone = Process("off", process.instance)
+        yield Step(_act(grid, which, "exit"), with_process(world, which, gone))
 
 
 def _hello(grid: Grid, world: World, which: int) -> Steps:
@@ -71,7 +85,7 @@ def _hello(grid: Grid, world: World, which: int) -> Steps:
     hello = workers.hello_of(grid, process, lock)
     if workers.hello_refused(grid, row, hello):
         if process.mode == "again":
-            yield Step(_act(grid, which, "hello refused"), _leave(world, which))
+            yield Step(_act(grid, which, "hello refused"), _superseded(world, which))
         return
     unheard = with_row(world, grid.index(name), workers.hello_row(grid, world, row, hello))
     up = process._replace(mode="up", instance=hello.instance)
@@ -98,7 +112,7 @@ def _renew(grid: Grid, world: World, which: int) -> Steps:
         if row.lock == lock and not grid.lacks("superseded_exits"):
             yield Step(_act(grid, which, "renew: another of my lock"), again)
         else:
-            yield Step(_act(grid, which, "renew: superseded"), _leave(world, which))
+            yield Step(_act(grid, which, "renew: superseded"), _superseded(world, which))
     else:
         yield from _renewed(grid, world, which, name)
 
@@ -108,7 +122,8 @@ def _renewed(grid: Grid, world: World, which: int, name: str) -> Steps:
     index = grid.index(name)
     row = world.rows[index]
     pairs = workers.pairs_of(process)
-    renewed = workers.renew_row(grid, row, process.instance, process.settled, pairs)
+    leaving = process.mode == "leaving"
+    renewed = workers.renew_row(grid, row, process.instance, process.settled, pairs, leaving)
     runs = workers.runs_after_renew(grid, world, row, process)
     after = with_row(world, index, renewed)
     after = with_process(after, which, process._replace(runs=runs))
@@ -127,7 +142,7 @@ def _claim(grid: Grid, world: World, which: int) -> Steps:
     process = world.processes[which]
     repeats = process.claim > process.settled
     room = grid.slots(name) - len(process.runs)
-    if room <= 0 and not repeats:
+    if not repeats and (room <= 0 or process.mode == "leaving"):
         return
     k = process.claim if repeats else process.claim + 1
     for claimed in workers.claim(grid, world, name, process.instance, k, room):
@@ -147,9 +162,8 @@ def _claimed(
     settled = process._replace(claim=k, settled=k, runs=process.runs | got)
     after = with_process(claimed.world, which, settled)
     detail = f"k{k} got {[number for number, _ in claimed.got]}"
-    emptied = [n for n, task in enumerate(before.tasks) if task != claimed.world.tasks[n]]
     repeats = process.claim > process.settled
-    if got or emptied or repeats:
+    if repeats or claimed.world.tasks != before.tasks:
         # An empty claim that nobody copies changes nothing that matters, but would count k up.
         yield Step(_act(grid, which, "claim", detail=detail), after)
     unanswered = spend(claimed.world, "lost_reply")
@@ -178,6 +192,8 @@ def _work(grid: Grid, world: World, which: int, run: Run) -> Steps:
         yield from _finish(grid, world, which, run, "done")
     if grid.config.attempts_fail:
         yield from _finish(grid, world, which, run, "failed attempt")
+    if world.processes[which].mode == "leaving":
+        yield from _finish(grid, world, which, run, "handed back")
     after_hand_back = spend(world, "hand_back")
     if after_hand_back is not None:
         yield from _finish(grid, after_hand_back, which, run, "handed back")
@@ -217,8 +233,9 @@ def _finish(grid: Grid, world: World, which: int, run: Run, kind: str) -> Steps:
     after = tasks.finish(grid, world, run.task, run.token, kind)
     detail: tuple[str, Token] = (kind, run.token)
     act = Act("finish", _act(grid, which, "").who, run.task, detail)
-    handing_back = kind == "handed back" and run.phase == "run"
-    yield Step(act, _without(after, which, run), Kind.FAULT if handing_back else Kind.FAIR)
+    chosen = kind == "handed back" and run.phase == "run"
+    fault = chosen and world.processes[which].mode != "leaving"
+    yield Step(act, _without(after, which, run), Kind.FAULT if fault else Kind.FAIR)
     unanswered = spend(after, "lost_reply")
     if unanswered is not None and run.phase == "run":
         waiting = _without(unanswered, which, run, run._replace(phase=kind))

@@ -60,6 +60,7 @@ class Row(NamedTuple):
     tasks: frozenset[int] = frozenset()
     revoked: frozenset[Token] = frozenset()
     last_claim: int = 0
+    wanted: str = "run"  # or "drain": the operator's wish
 
 
 class Run(NamedTuple):
@@ -72,7 +73,8 @@ class Run(NamedTuple):
 
 
 class Process(NamedTuple):
-    """A worker process; `mode` is "off", "boot" (first hello), "again" (hello anew) or "up"."""
+    """A worker process; `mode` is "off", "boot" (first hello), "again" (hello anew), "up"
+    or "leaving" (SIGTERM)."""
 
     mode: str = "off"
     instance: int = 0
@@ -128,6 +130,8 @@ class Budget(NamedTuple):
     cancel: int = 0
     expire: int = 0
     forget: int = 0
+    drain: int = 0
+    leave: int = 0
     failover: int = 0
 
 

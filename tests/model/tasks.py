@@ -153,7 +153,7 @@ def fail_homeless(grid: Grid, world: World, number: int) -> World | None:
 
 def _home(grid: Grid, world: World, name: str) -> bool:
     row = grid.row(world, name)
-    return row.known and row.lease and row.state in ("ready", "starting")
+    return row.known and row.lease and row.state in ("ready", "starting", "away")
 
 
 def promote(grid: Grid, world: World, number: int) -> Iterator[World]:

@@ -29,5 +29,4 @@ def test_every_switch_of_the_model_is_in_the_table() -> None:
     asked = re.compile(r'lacks\(\s*"(\w+)"|"(\w+)" (?:not )?in self\.mutants')
     sources = [path.read_text() for path in Path(__file__).parent.glob("*.py")]
     switches = {a or b for source in sources for a, b in asked.findall(source)}
-    switches |= {"names_are_coordinators"}  # asked for in one breath with another
     assert switches == {rule for mutant in MUTANTS for rule in mutant.rules}

@@ -88,7 +88,9 @@ def _lost_of(grid: Grid, world: World, hello: Hello) -> frozenset[Token]:
     )
 
 
-def renew_row(grid: Grid, row: Row, instance: int, settled: int, pairs: Pairs) -> Row:
+def renew_row(
+    grid: Grid, row: Row, instance: int, settled: int, pairs: Pairs, leaving: bool = False
+) -> Row:
     """The lease runs on. Silence confirms: a revoked token whose claim is settled and that the
     worker does not name is not running, also when its reply never arrived."""
     revoked = row.revoked
@@ -99,7 +101,8 @@ def renew_row(grid: Grid, row: Row, instance: int, settled: int, pairs: Pairs) -
             for token in revoked
             if token.instance == instance and (token.claim > settled or token in named)
         )
-    return row._replace(lease=True, state="ready", revoked=revoked)
+    state = "away" if leaving else "draining" if row.wanted == "drain" else "ready"
+    return row._replace(lease=True, state=state, revoked=revoked)
 
 
 def runs_after_renew(grid: Grid, world: World, row: Row, process: Process) -> frozenset[Run]:
@@ -134,17 +137,21 @@ def claim(
     row = grid.row(world, name)
     if not row.known:
         yield Claimed(world, "unknown")
-    elif refusal := _refuses(grid, row, instance):
-        yield Claimed(world, refusal)
+    elif row.instance != instance and not grid.lacks("claim_no_instance"):
+        yield Claimed(world, "superseded")
+    elif grid.lacks("claim_repeat_needs_ready") and _refuses(grid, row):
+        yield Claimed(world, _refuses(grid, row))
     elif _seen(grid, world, row, instance, k):
         yield Claimed(world, "ok", _held_of(world, row, instance, k))
+    elif refusal := _refuses(grid, row):
+        yield Claimed(world, refusal)
     else:
         yield from _take(grid, world, name, instance, k, room)
 
 
-def _refuses(grid: Grid, row: Row, instance: int) -> str:
-    if row.instance != instance and not grid.lacks("claim_no_instance"):
-        return "superseded"
+def _refuses(grid: Grid, row: Row) -> str:
+    """Why nothing new is handed out. A repeated claim is answered all the same: a worker that is
+    being drained would else never hear of the task that it holds."""
     if row.state != "ready" and not grid.lacks("claim_not_ready"):
         return "not ready"
     if not row.lease and not grid.lacks("claim_no_lease"):
