@@ -67,7 +67,8 @@ def submit(keys: Keys, task: Submission) -> Call[Submitted]:
         "kind", task.kind, "model", task.model, "domain", task.domain,
         "streamed", int(task.streamed), "announce", int(task.announce),
         "on_close", task.on_close, "key", task.api_key, "needs", " ".join(task.needs),
-        "why", task.why, "fingerprint", task.fingerprint, "max_attempts", task.max_attempts, "max_recoveries", task.max_recoveries,
+        "why", task.why, "max_attempts", task.max_attempts, "max_recoveries", task.max_recoveries,
+        *(("fingerprint", task.fingerprint) if task.fingerprint else ()),
     )  # fmt: skip
     args: tuple[Arg, ...] = (
         task.id, task.queue, task.shared, inline, len(task.body), task.queue_max, task.bytes_max,

@@ -1,0 +1,167 @@
+"""A request becomes a task: submitted until that is acknowledged, or found to be there already."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from cogrid.coordinator.access import Caller
+from cogrid.coordinator.errors import RefusedError, store_refusal
+from cogrid.coordinator.live import Follower
+from cogrid.coordinator.services import Services
+from cogrid.model.limits import Limits
+from cogrid.model.names import TaskId
+from cogrid.model.task import Task
+from cogrid.rules.admission import MEMORY_BYTES, QUEUED_SHARE, Admitted
+from cogrid.store.clients import attach
+from cogrid.store.follow import Known, read_known
+from cogrid.store.refusal import StoreError, silence
+from cogrid.store.tasks import BODY_TTL_S, INLINE_BYTES, Submission, Submitted, submit
+
+T = TypeVar("T")
+
+AGAIN_S = 0.05
+"""Wait before a submit that failed at once is sent again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A task that is there. place: in its queue, 0 where it was there before. created_s: seconds
+    since 1970."""
+
+    task: TaskId
+    domain: str
+    model: str
+    queue: str
+    place: int
+    created_s: float
+
+
+def task_id(caller: Caller, idempotency: str) -> TaskId:
+    """A new task's id: random, or the same for the same key and caller."""
+    if not idempotency:
+        return TaskId(secrets.token_hex(16))
+    told = f"{caller.key or caller.user}\0{idempotency}"
+    return TaskId(hashlib.sha256(told.encode()).hexdigest()[:32])
+
+
+def fingerprint(path: str, body: bytes) -> str:
+    """What tells one request from another under the same key."""
+    return hashlib.sha256(path.encode() + b"\0" + body).hexdigest()[:32]
+
+
+def limited(submission: Submission, admitted: Admitted, services: Services) -> Submission:
+    """The submission with every limit that applies."""
+    limits = services.config.limits
+    snapshot = services.registry.snapshot
+    memory = (snapshot.server.maxmemory_bytes if snapshot else 0) or MEMORY_BYTES
+    return replace(
+        submission,
+        queue_timeout_ms=round((admitted.queue_timeout_s or 0) * 1000),
+        keep_ms=round(limits.keep_s * 1000),
+        orphan_ms=round(limits.orphan_grace_s * 1000),
+        max_attempts=limits.attempts,
+        max_recoveries=limits.recoveries,
+        queue_max=limits.queue_max,
+        bytes_max=int(memory * QUEUED_SHARE),
+    )
+
+
+async def accept(services: Services, submission: Submission, created_s: float) -> Accepted:
+    """Submit a task; RefusedError where it is not let in or Redis does not say so in time."""
+    submitted = await _until_said(services, submission)
+    match submitted.status:
+        case "new" | "exists":
+            queue = submitted.queue or submission.queue
+            return Accepted(
+                submission.id,
+                submission.domain,
+                submission.model,
+                queue,
+                submitted.place,
+                created_s,
+            )
+        case "full":
+            message = f"queue {submission.queue} is full: {submitted.amount} tasks wait"
+            raise RefusedError("queue_full", message, retry_after_s=1)
+        case "bytes":
+            message = f"the grid holds {submitted.amount} bytes of waiting requests"
+            raise RefusedError("memory_full", message, "try again later", 10)
+        case _:
+            message = f"the body of task {submission.id} did not arrive in Redis"
+            raise RefusedError("store_unreachable", message, "send it again", 1)
+
+
+async def accepted_before(
+    services: Services, task: TaskId, print_: str, follower: Follower
+) -> Accepted | None:
+    """Listen to the task that this request has become before, from its first entry on; None where
+    there is none. RefusedError 422 where the key was used for another request."""
+    known = await ask_again(
+        services, lambda: services.store.read(read_known(services.store.keys, task))
+    )
+    if known is None:
+        return None
+    if known.fingerprint != print_:
+        message = "this Idempotency-Key was used for another request"
+        raise RefusedError("idempotency_mismatch", message, "use a new key for each request")
+    if not await listen(services, follower):
+        return None
+    return before(known)
+
+
+async def listen(services: Services, follower: Follower) -> bool:
+    """Attach a follower to a task that is there and read what it has said; False: it is gone."""
+    orphan_ms = round(services.config.limits.orphan_grace_s * 1000)
+    call = attach(services.store.keys, follower.task, follower.name, orphan_ms)
+    attached = await ask_again(services, lambda: services.store.do(call))
+    if attached.status != "ok":
+        return False
+    follower.accepted = True
+    await services.live.look(follower.task)
+    return True
+
+
+def before(known: Known) -> Accepted:
+    """A task that is there, as if it had just been accepted."""
+    task: Task = known.task
+    created_s = task.submitted_at_ms / 1000
+    return Accepted(task.id, task.domain, task.model, task.queue, known.place, created_s)
+
+
+async def _until_said(services: Services, submission: Submission) -> Submitted:
+    store = services.store
+    call = submit(store.keys, submission)
+
+    async def once() -> Submitted:
+        if len(submission.body) > INLINE_BYTES:
+            await store.hand_over(submission.id, submission.body, BODY_TTL_S)
+        return await store.do(call)
+
+    return await ask_again(services, once)
+
+
+async def ask_again(services: Services, once: Callable[[], Awaitable[T]]) -> T:
+    """Ask Redis until it answers, for submit_timeout_s at most; RefusedError 503 after that."""
+    limits: Limits = services.config.limits
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + limits.submit_timeout_s
+    error: StoreError = silence(services.store.shown, "no answer in time")
+    while (left_s := deadline - loop.time()) > 0:
+        try:
+            # The first try leaves time for a second one.
+            async with asyncio.timeout(min(left_s, 0.6 * limits.submit_timeout_s)):
+                return await once()
+        except TimeoutError:
+            continue
+        except StoreError as failed:
+            error = failed
+            if not failed.passing:
+                break
+            await asyncio.sleep(AGAIN_S * random.uniform(0.5, 2))
+    raise store_refusal(error)

@@ -1,0 +1,49 @@
+"""Whether this process lives, whether it could serve, and its figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.requests import Request
+from starlette.responses import Response
+
+from cogrid.coordinator.errors import RefusedError
+from cogrid.coordinator.services import Services
+from cogrid.store.follow import touch_inbox
+from cogrid.store.refusal import StoreError
+
+
+async def alive(services: Services, request: Request) -> Response:
+    """``GET /healthz``: the process answers, whatever the grid does."""
+    return _json({"status": "ok"})
+
+
+async def ready(services: Services, request: Request) -> Response:
+    """``GET /readyz``: Redis takes writes, and some worker could take a task."""
+    missing = await _missing(services)
+    if missing:
+        return _json({"status": "not ready", "missing": missing}, 503)
+    return _json({"status": "ready"})
+
+
+async def metrics(services: Services, request: Request) -> Response:
+    """``GET /metrics``"""
+    return Response(services.metrics.text(), headers={"content-type": CONTENT_TYPE_LATEST})
+
+
+async def _missing(services: Services) -> list[str]:
+    try:
+        await services.store.read(touch_inbox(services.store.keys, services.live.name))
+        await services.registry.freshen()
+        grid = services.registry.grid
+    except (StoreError, RefusedError) as error:
+        return [error.message]
+    if not any(seat.capable for seats in grid.homes.values() for seat in seats):
+        return ["no worker could take a task"]
+    return []
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type="application/json")

@@ -1,0 +1,88 @@
+"""What every request of one coordinator shares."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from cogrid.config import Config
+from cogrid.coordinator.access import Access
+from cogrid.coordinator.affinity import Affinity
+from cogrid.coordinator.departures import Departures
+from cogrid.coordinator.live import Live
+from cogrid.coordinator.metrics import Metrics
+from cogrid.coordinator.registry import Registry
+from cogrid.coordinator.watch_events import Watch
+from cogrid.store.address import Address
+from cogrid.store.async_client import AsyncStore
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """store: for what a client waits for. side: a second connection, so that a snapshot of a large
+    grid never stands before that."""
+
+    config: Config
+    store: AsyncStore
+    side: AsyncStore
+    live: Live
+    registry: Registry
+    access: Access
+    affinity: Affinity
+    metrics: Metrics
+    departures: Departures
+    watch: Watch
+
+    @classmethod
+    def of(cls, config: Config, address: Address) -> Services:
+        """The parts of a new coordinator; nothing is connected yet."""
+        limits = config.limits
+        store = AsyncStore(address, config.redis.prefix)
+        side = AsyncStore(address, config.redis.prefix)
+        registry = Registry(side, limits)
+        live = Live(store, limits, _name())
+        return cls(
+            config=config,
+            store=store,
+            side=side,
+            live=live,
+            registry=registry,
+            access=Access(side, config.coordinator),
+            affinity=Affinity(),
+            metrics=Metrics(limits, lambda: registry.snapshot, lambda: len(live)),
+            departures=Departures(store, limits),
+            watch=Watch(side, registry, limits),
+        )
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The loops that run beside the requests."""
+        loops = (
+            self.registry.run(),
+            self.access.run(),
+            self.live.read(),
+            self.live.renew(),
+            self.watch.run(),
+        )
+        tasks = [asyncio.create_task(loop) for loop in loops]
+        try:
+            yield
+        finally:
+            await self.departures.told(self.config.limits.submit_timeout_s)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self.store.close()
+            self.side.close()
+
+
+def _name() -> str:
+    """A coordinator's name in Redis: its host, and what tells two apart. Without space or colon,
+    which part names there."""
+    host = socket.gethostname().partition(".")[0].lower()
+    kept = "".join(c for c in host if c.isalnum() or c in "-_") or "coordinator"
+    return f"{kept}-{secrets.token_hex(4)}"
