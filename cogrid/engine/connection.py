@@ -39,6 +39,11 @@ class Connection(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
 
     @property
+    def heard(self) -> bool:
+        """True once a byte of this exchange's answer has come."""
+        return self._header_bytes > 0
+
+    @property
     def ready(self) -> bool:
         """True when the next exchange may run on it."""
         return self._failure is None and (not self._busy or (self._complete and self._reusable))
@@ -103,12 +108,13 @@ class Connection(asyncio.Protocol):
         if not self._busy or self._complete:
             # Nobody asked for this: it would be taken for the next answer.
             return self._fail(httpx.RemoteProtocolError("bytes that belong to no request"))
+        if not self._answered:
+            self._header_bytes += len(data)
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             return self._fail(httpx.RemoteProtocolError(f"the answer is not HTTP: {error}"))
         if not self._answered:
-            self._header_bytes += len(data)
             if self._header_bytes > HEADERS_MAX_BYTES:
                 self._fail(httpx.RemoteProtocolError("the answer is all headers"))
             return None

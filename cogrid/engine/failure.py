@@ -14,9 +14,9 @@ def failure(engine: str, model: str, status: int, body: bytes) -> EngineError:
     engine: whose answer, in words, such as "Ollama at http://127.0.0.1:11434". model: what it was
     asked for, "" for a question about the engine itself.
     """
-    fault = _fault(status, model, body)
     said = f"{status} {_phrase(status)}".strip()
     text = body_text(body)
+    fault = _fault(status, model, body, text)
     said = f"{said}: {text}" if text and text.lower() != _phrase(status).lower() else said
     if fault is Fault.MISSING:
         hint = f"give it the model, for Ollama with: ollama pull {model}"
@@ -27,10 +27,11 @@ def failure(engine: str, model: str, status: int, body: bytes) -> EngineError:
     )
 
 
-def _fault(status: int, model: str, body: bytes) -> Fault:
+def _fault(status: int, model: str, body: bytes, text: str) -> Fault:
     """404 speaks of the model only where the engine's own JSON says it; a plain one speaks of the
     path, which another version of the same engine may have. 501 is how llama.cpp says that it was
-    started without embeddings."""
+    started without embeddings. A 500 about an option's type is Ollama's word for a bad request; it
+    must not count against the engine, or one client's slip would shut its model out."""
     if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
         return Fault.BUSY
     if status == HTTPStatus.NOT_FOUND:
@@ -38,6 +39,8 @@ def _fault(status: int, model: str, body: bytes) -> Fault:
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.METHOD_NOT_ALLOWED):
         return Fault.SERVER
     if 400 <= status < 500 or status == HTTPStatus.NOT_IMPLEMENTED:
+        return Fault.REFUSED
+    if text.startswith("option ") and "must be of type" in text:
         return Fault.REFUSED
     return Fault.SERVER
 

@@ -24,6 +24,11 @@ IDLE_S = 4.0
 """How long a connection is kept for the next request. llama.cpp's server and uvicorn (vLLM) close
 an idle one after 5 s; a request must not meet that moment."""
 
+STALE_S = 0.2
+"""A kept connection that is closed so soon after a request, without a byte of an answer, was closed
+before the server saw that request: it is sent again on a new one. llama.cpp's server closes each
+connection a moment after a stream and does not say so before."""
+
 
 class EngineTransport(httpx.AsyncBaseTransport):
     """Connections are kept after a complete answer and closed at once in every other case.
@@ -39,21 +44,34 @@ class EngineTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         timeout = request.extensions.get("timeout", {})
         data = _head(request) + await request.aread()
-        connection = self._kept() or await self._connect(request.url, timeout.get("connect"))
-        try:
-            connection.send(data)
-            await _within(timeout.get("read"), connection.head())
-        except BaseException:
-            connection.abort()
-            raise
-        body = _Body(self, connection, timeout.get("read"))
-        return httpx.Response(connection.status, headers=connection.headers, stream=body)
+        kept = self._kept()
+        if kept is not None:
+            began_s = time.monotonic()
+            try:
+                return await self._exchange(kept, data, timeout.get("read"))
+            except httpx.NetworkError:
+                if kept.heard or time.monotonic() - began_s > STALE_S:
+                    raise
+        connection = await self._connect(request.url, timeout.get("connect"))
+        return await self._exchange(connection, data, timeout.get("read"))
 
     async def aclose(self) -> None:
         self._closed = True
         for _, connection in self._idle:
             connection.abort()
         self._idle.clear()
+
+    async def _exchange(
+        self, connection: Connection, data: bytes, timeout_s: float | None
+    ) -> httpx.Response:
+        try:
+            connection.send(data)
+            await _within(timeout_s, connection.head())
+        except BaseException:
+            connection.abort()
+            raise
+        body = _Body(self, connection, timeout_s)
+        return httpx.Response(connection.status, headers=connection.headers, stream=body)
 
     def release(self, connection: Connection) -> None:
         """Takes a connection back; only one whose answer was read to the end is kept."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 
 from cogrid.engine import link as link_module
@@ -15,6 +16,7 @@ from cogrid.engine.failure import failure
 from cogrid.engine.link import Link
 from tests.engine.wire import head, server, silent
 
+TYPE_ERROR = 'option "temperature" must be of type float32'
 WHO = "Ollama at http://127.0.0.1:11434"
 
 
@@ -114,6 +116,12 @@ async def test_a_question_has_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> N
             b'{"error":{"message":"start it with --embeddings"}}',
             Fault.REFUSED,
             f"{WHO} refused a request to 'm' (501 Not Implemented: start it with --embeddings)",
+        ),
+        (
+            500,
+            msgspec.json.encode({"error": TYPE_ERROR}),
+            Fault.REFUSED,
+            f"{WHO} refused a request to 'm' (500 Internal Server Error: {TYPE_ERROR})",
         ),
         (
             500,

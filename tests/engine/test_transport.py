@@ -151,6 +151,40 @@ async def test_not_after_the_server_has_gone() -> None:
             await until_async(lambda: not any(conn.ready for _, conn in kept._idle))
 
 
+async def test_a_server_that_closes_just_as_it_is_asked_again() -> None:
+    """llama.cpp's closes after each stream without a word; the next request may cross that."""
+    asked_for: list[bytes] = []
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked_for.append(await head(reader))
+        writer.write(HI)
+        await reader.read(1)
+        writer.transport.abort()
+
+    async with server(speak) as url, client() as asked:
+        await _twice(url, asked)
+    assert len(asked_for) == 2
+
+
+async def test_but_a_request_is_not_sent_twice_where_the_server_had_time_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A prompt that kills its engine must not be put to the next one by this."""
+    monkeypatch.setattr(transport, "STALE_S", 0.0)
+    heads: list[bytes] = []
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await head(reader))
+        writer.write(HI)
+        heads.append(await head(reader))
+
+    async with server(speak) as url, client() as asked:
+        await asked.get(url)
+        with pytest.raises(httpx.ReadError):
+            await asked.get(url)
+    assert len(heads) == 2
+
+
 async def test_waits_no_longer_than_it_is_told() -> None:
     async with server(silent) as url, client() as asked:
         with pytest.raises(httpx.ReadTimeout):
