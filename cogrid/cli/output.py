@@ -36,6 +36,17 @@ def print_line(text: object = "") -> None:
     _write(clean(text) if text else "")
 
 
+def print_piece(text: str) -> None:
+    """A piece of running text, such as a streamed answer: its lines and tabs stay, other control
+    characters become visible escapes."""
+    shown = "".join(
+        c if c in "\n\t" or not _is_control(c) else c.encode("unicode_escape").decode()
+        for c in text
+    )
+    sys.stdout.write(_fit(shown, sys.stdout))
+    sys.stdout.flush()
+
+
 def note(text: object) -> None:
     """One line beside the answer: progress, warnings."""
     print(_fit(clean(text), sys.stderr), file=sys.stderr, flush=True)
@@ -102,6 +113,10 @@ _STYLES = {
     "draining": "yellow",
     "away": "yellow",
 }
+
+
+def _is_control(char: str) -> bool:
+    return char < " " or "\x7f" <= char <= "\x9f"
 
 
 def _write(text: str) -> None:
