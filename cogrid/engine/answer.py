@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 
 import msgspec
 
@@ -29,23 +30,28 @@ class Answer(ABC):
     def feed(self, data: bytes) -> list[Delta]:
         """What these bytes complete."""
         try:
-            whole = self._lines.feed(data)
-            if whole:
-                self._read(whole)
-        except EngineError as error:
-            self.failure = error
+            self._take_in(data)
         except (msgspec.DecodeError, LineTooLongError) as error:
             self.failure = EngineError(Fault.SERVER, f"sent what is no answer: {error}")
         return self._joined.take()
 
     def close(self) -> list[Delta]:
-        """What a last line without its end still says."""
-        deltas = self.feed(b"\n")
+        """What a last line without its end still says; half a line says nothing."""
+        with suppress(msgspec.DecodeError, LineTooLongError):
+            self._take_in(b"\n")
         if self.failure is None:
             self.done = self.done or self._unterminated()
         if self.done is None and self.failure is None:
             self.failure = EngineError(Fault.CUT, "broke the answer off before its end")
-        return deltas
+        return self._joined.take()
+
+    def _take_in(self, data: bytes) -> None:
+        try:
+            whole = self._lines.feed(data)
+            if whole:
+                self._read(whole)
+        except EngineError as error:
+            self.failure = error
 
     def _unterminated(self) -> Done | None:
         """The end, where what was read is whole without its terminator."""
