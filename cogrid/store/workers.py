@@ -44,13 +44,13 @@ class Welcome:
 
 
 def hello(
-    keys: Keys, who: Who, lease_ms: int, k: int = 0, settled: int = 0,
+    keys: Keys, who: Who, lease_ms: int, k: int = 0,
     held: tuple[tuple[TaskId, Token], ...] = (),
 ) -> Call[Welcome]:  # fmt: skip
     """Take the name. A process that says it again names its claim number and what it runs."""
     args: tuple[Arg, ...] = (
         keys.prefix, who.worker, who.instance, who.lock, lease_ms, who.host, who.pool, who.slots,
-        who.version, who.engine, k, settled, len(held), *(part for pair in held for part in pair),
+        who.version, who.engine, k, len(held), *(part for pair in held for part in pair),
     )  # fmt: skip
     return Call("hello", keys.worker(who.worker), args, _welcome)
 

@@ -131,10 +131,10 @@ class Renewal(threading.Thread):
 
     def _hello(self, store: Store) -> Welcome | None:
         """Takes the name, or the refusal."""
-        asked, settled, pairs = self._held.claims()
+        asked, _, pairs = self._held.claims()
         lease_ms = round(self._limits.lease_s * 1000)
         who = replace(self._who, slots=self._held.slots)
-        welcome = store.do(hello(store.keys, who, lease_ms, asked, settled, pairs))
+        welcome = store.do(hello(store.keys, who, lease_ms, asked, pairs))
         if welcome.status != "ok":
             return welcome
         self._named = self._ever_named = True

@@ -2,8 +2,8 @@
 -- include: clock check events wake task worker
 -- KEYS[1] hash  worker:<id>
 -- ARGV    1 prefix  2 worker  3 instance  4 lock id (one a machine and name)  5 lease_ms
---         6 host  7 pool  8 slots  9 version  10 engine  11 claim number  12 settled
---         13 number of held runs, then id, token each
+--         6 host  7 pool  8 slots  9 version  10 engine  11 claim number
+--         12 number of held runs, then id, token each
 -- reply   {'ok', state} | {'refused', host, ms left of its lease}
 local worker, instance, lock = ARGV[2], ARGV[3], ARGV[4]
 local key = worker_key(worker)
@@ -24,21 +24,27 @@ if hash[1] and not same and hash[2] ~= lock and leased(worker) then
   return {'refused', hash[3] or '', left}
 end
 
+-- Said twice (a reply that was lost, a late copy): the name is held already, nothing else changes.
+if same then
+  redis.call('ZADD', P .. 'grid:workers', int(now + tonumber(ARGV[5])), worker)
+  return {'ok', hash[4]}
+end
+
 -- Runs that the process names but no longer holds occupy their slots until it lets go of them; so
--- do its own unsettled tokens. A new process names none.
-local settled, revoked, kept = tonumber(ARGV[12]), {}, {}
+-- do its own tokens that were revoked while its hash was gone. A new process has none.
+local revoked, kept = {}, {}
 local function keep(token)
   revoked[#revoked + 1] = token
   kept[token] = true
 end
-for i = 14, 13 + 2 * tonumber(ARGV[13]), 2 do
+for i = 13, 12 + 2 * tonumber(ARGV[12]), 2 do
   if redis.call('HGET', task_key(ARGV[i]), 'token') ~= ARGV[i + 1] then
     keep(ARGV[i + 1])
   end
 end
 local before = redis.call('SMEMBERS', key .. ':revoked')
 for _, token in ipairs(before) do
-  if instance_of(token) == instance and number_of(token) > settled then keep(token) end
+  if instance_of(token) == instance then keep(token) end
 end
 if #revoked > 0 then
   redis.call('SADD', key .. ':revoked', unpack(revoked))
@@ -49,23 +55,17 @@ for _, token in ipairs(before) do
 end
 
 -- What another instance held is looked at by the next pass, which takes it back.
-if not same then
-  for _, id in ipairs(redis.call('SMEMBERS', key .. ':tasks')) do
-    local token = redis.call('HGET', task_key(id), 'token')
-    if token and token ~= '' and instance_of(token) ~= instance then
-      redis.call('ZADD', P .. 'grid:due', 'XX', '0', id)
-    end
+for _, id in ipairs(redis.call('SMEMBERS', key .. ':tasks')) do
+  local token = redis.call('HGET', task_key(id), 'token')
+  if token and token ~= '' and instance_of(token) ~= instance then
+    redis.call('ZADD', P .. 'grid:due', 'XX', '0', id)
   end
 end
 
-local state = same and hash[4] or 'starting'
 redis.call('HSET', key, 'worker_id', worker, 'instance', instance, 'lock', lock, 'host', ARGV[6],
-  'pool', ARGV[7], 'slots', ARGV[8], 'version', ARGV[9], 'engine', ARGV[10], 'state', state,
-  'beat_at', int(now))
-if not same then
-  redis.call('HSET', key, 'claim', ARGV[11], 'hello_at', int(now), 'zombies', '0')
-  redis.call('HDEL', key, 'registered_at', 'polled_at', 'freed_at', 'revoked_at')
-end
+  'pool', ARGV[7], 'slots', ARGV[8], 'version', ARGV[9], 'engine', ARGV[10], 'state', 'starting',
+  'beat_at', int(now), 'claim', ARGV[11], 'hello_at', int(now), 'zombies', '0')
+redis.call('HDEL', key, 'registered_at', 'polled_at', 'freed_at', 'revoked_at')
 redis.call('ZADD', P .. 'grid:workers', int(now + tonumber(ARGV[5])), worker)
 event('hello', '', worker, instance, ARGV[6])
-return {'ok', state}
+return {'ok', 'starting'}

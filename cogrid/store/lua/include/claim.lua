@@ -144,16 +144,17 @@ local function claim(worker, at)
   end
   need_claim(worker, queues)
   if refused then return redis.error_reply(refused) end
-  if not leased(worker) then return {'renew'} end
 
-  -- The number is remembered before anything is taken under it, and when nothing is.
-  local last = tonumber(hash[4] or '0')
-  redis.call('HSET', key, 'polled_at', int(now), 'claim', int(math.max(k, last)))
-  local reply = {'ok'}
+  -- A repeated claim is answered in every state: its worker must hear of what it was handed.
+  local last, reply = tonumber(hash[4] or '0'), {'ok'}
   if k <= last then
+    if leased(worker) then redis.call('HSET', key, 'polled_at', int(now)) end
     for _, task in ipairs(still_held(worker, instance, k)) do reply[#reply + 1] = handed(task) end
     return reply
   end
+  if not leased(worker) then return {'renew'} end
+  -- The number is remembered before anything is taken under it, and when nothing is.
+  redis.call('HSET', key, 'polled_at', int(now), 'claim', int(k))
   if hash[2] ~= 'ready' or is_draining(hash[5]) then return {'not_ready'} end
 
   local running = redis.call('SCARD', key .. ':tasks')

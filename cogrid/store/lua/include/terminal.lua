@@ -25,14 +25,16 @@ local function need_end(task)
 end
 
 -- The run leaves its worker. revoke: it was taken away, so the slot stays taken until the worker
--- has let go (its token stands in :revoked); only while that process is still the hash's.
+-- has let go (its token stands in :revoked); unless the hash is another process's. Without a hash
+-- the process may be about to say hello again.
 local function revoke(task)
   local worker = P .. 'worker:' .. task.worker
-  if redis.call('HGET', worker, 'instance') == instance_of(task.token) then
+  local instance = redis.call('HGET', worker, 'instance')
+  if not instance or instance == instance_of(task.token) then
     local lease = tonumber(redis.call('ZSCORE', P .. 'grid:workers', task.worker) or '0')
     redis.call('SADD', worker .. ':revoked', task.token)
     redis.call('PEXPIRE', worker .. ':revoked', int(math.max(lease - now, 0) + REVOKED_KEEP_MS))
-    redis.call('HSET', worker, 'revoked_at', int(now))
+    if instance then redis.call('HSET', worker, 'revoked_at', int(now)) end
   end
   inbox(task.worker, task.id)
 end
