@@ -27,7 +27,7 @@ TURN = 1 << 25
 
 
 def score(band: int = 0, turn: int = 0, seq: int = 1) -> int:
-    """The score of a queue's entry."""
+    """The score of a queue's entry; seq 0: it came back or was moved in."""
     return band * BAND + turn * TURN + seq
 
 

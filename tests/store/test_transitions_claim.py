@@ -321,5 +321,5 @@ def test_nothing_is_said_behind_a_reset_without_commit(world: World) -> None:
     assert appended(world, 1, "a") == Appended("lost")
     told = world.hash("task:t1")
     assert (told["state"], told["queue"], told["recoveries"]) == ("pending", SHARED, "1")
-    assert world.dump()[SHARED].value == {"t1": score(turn=0)}
+    assert world.dump()[SHARED].value == {"t1": score(turn=0, seq=0)}
     assert world.client.xlen("task:t1:out") == 2
