@@ -94,10 +94,9 @@ def _daemon(config: Config) -> None:
 def _say_hold(report: Report, limits: Limits) -> None:
     idle_s = report.idle_s()
     if idle_s is None or idle_s > limits.pass_window_s:
-        since = (
-            "there was never a pass" if idle_s is None else f"the last pass was {idle_s:.0f} s ago"
-        )
-        note(f"no reaper is running ({since}): nothing is taken back for {limits.lease_s:g} s")
+        ago = "there was never a pass" if idle_s is None else f"last pass {idle_s:.0f} s ago"
+        first = f"passes take nothing back for the first {limits.lease_s:g} s"
+        note(f"no reaper is running ({ago}): {first}")
     elif report.held:
         note(f"the reaper holds back: nothing is taken back for {report.hold_s:.1f} s")
 
