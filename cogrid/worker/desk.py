@@ -99,14 +99,15 @@ class Desk:
     ) -> Appended:
         """Text of a run. It waits while the lease does not speak for this process."""
         allowed_ms = round(allowed_s * 1000)
-        while not self._held.emits():
-            await _event(self._renewed, self._limits.renew_s)
+        await self._leased()
         return await self._until_answered(
             append(self._store.keys, task, token, n, pieces, allowed_ms)
         )
 
     async def finish(self, pulse: Pulse, outcome: Outcome) -> Finished:
         """The end of a run; the next one is claimed in the same call where that may be."""
+        if outcome.what == "done":
+            await self._leased()
         if not self._claims_along():
             reply = await self._finish(pulse.id, pulse.token, outcome, None)
             if reply.status != "gap":
@@ -130,6 +131,11 @@ class Desk:
     def renewed(self) -> None:
         """The lease runs again; whoever waited for that goes on."""
         self._renewed.set()
+
+    async def _leased(self) -> None:
+        """Until the lease speaks for what this process says."""
+        while not self._held.emits():
+            await _event(self._renewed, self._limits.renew_s)
 
     def _begin(self) -> int:
         if self._unanswered is None:

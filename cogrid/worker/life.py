@@ -50,6 +50,7 @@ class Life:
         self._directory = directory
         self._engine = engine
         self._notify = Notify()
+        self.crew: Crew | None = None
         self._leaving = asyncio.Event()
         self._hurry = asyncio.Event()
 
@@ -81,7 +82,7 @@ class Life:
 
     async def _work(self, lock: NameLock, place: Place) -> int:
         who = identity(self.id, lock)
-        crew = Crew(self._config, self._address, who, place, self._notify.alive)
+        crew = self.crew = Crew(self._config, self._address, who, place, self._notify.alive)
         crew.start()
         try:
             over = asyncio.create_task(crew.over.wait())

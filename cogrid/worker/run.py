@@ -269,11 +269,14 @@ class Run:
             self._text.reached(reply.n)
 
     async def _with_text(self, outcome: Outcome) -> Outcome:
-        """The outcome with the last piece; those before it are sent."""
+        """The outcome with the last piece; those before it are sent. Redis then knows how many
+        there were, and says so if it has lost some."""
         while True:
             n, pieces = self._text.batch()
-            if len(pieces) <= 1:
-                return replace(outcome, n=n, data=pieces[0]) if pieces else outcome
+            if not pieces:
+                return replace(outcome, n=n - 1)
+            if len(pieces) == 1:
+                return replace(outcome, n=n, data=pieces[0])
             if not await self._append(n, pieces[:-1]):
                 return Outcome("lost", usage=outcome.usage)
 

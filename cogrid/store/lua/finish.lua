@@ -2,8 +2,8 @@
 -- include: clock check events wake task turns queue worker terminal requeue complete claim
 -- KEYS[1] hash  task:<id>
 -- ARGV    1 prefix  2 id  3 token  4 outcome: done | failed | back (handed back unharmed) | lost
---         (confirms that a revoked run has been stopped)  5 n of data  6 data (last text, JSON, or
---         '')  7 finish_reason  8 usage (JSON)  9 message  10 code  11 retry (1: another attempt may
+--         (confirms that a revoked run has been stopped)  5 n of data, or without data of the last
+--         entry that must be there (0: none)  6 data (last text, JSON, or '')  7 finish_reason  8 usage (JSON)  9 message  10 code  11 retry (1: another attempt may
 --         help)  12 backoff_ms  13 worker, then nothing or the arguments of a claim from its
 --         instance on
 -- reply   {'ok'|'already'|'lost'|'gap', state or last n, reply of the claim or nothing}
@@ -71,7 +71,8 @@ local function settle()
     return already and 'already' or 'lost', task and task.state or ''
   end
   if outcome == 'lost' then return 'lost', task.state end
-  if ARGV[6] ~= '' and tonumber(ARGV[5]) > task.n + 1 then return 'gap', task.n end
+  local before = tonumber(ARGV[5]) - (ARGV[6] ~= '' and 1 or 0)
+  if before > task.n then return 'gap', task.n end
   need_end(task)
   if refused then return nil end
   last_text(task)
