@@ -13,6 +13,8 @@ from pathlib import Path
 from tests.wait import until_async
 
 TAIL_LINES = 25
+OF_THE_TEST = "GET /workers 200"
+"""What the test itself asks the coordinator, many times."""
 STOP_S = 15.0
 
 
@@ -61,8 +63,8 @@ class Daemon:
     def tail(self) -> str:
         """The last lines of its log under its name."""
         state = "runs" if self.runs else f"ended with {self._process and self._process.returncode}"
-        lines = self.log.splitlines()[-TAIL_LINES:]
-        return "\n".join((f"--- {self.name} ({state})", *lines))
+        lines = [line for line in self.log.splitlines() if OF_THE_TEST not in line]
+        return "\n".join((f"--- {self.name} ({state})", *lines[-TAIL_LINES:]))
 
     def lines(self, *parts: str) -> list[str]:
         """Lines of its log that hold each of these."""

@@ -40,6 +40,8 @@ from tests.wait import until_async
 MODEL = "gemma3:1b"
 COMMAND_S = 30.0
 FIT = ("healthy", "busy")
+LOOK_S = 0.1
+"""Between two looks at what the coordinator sees; a fleet of tests would keep it busy else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +117,13 @@ class Grid:
 
     # Its parts.
 
-    async def engine(self, *models: str | FaultModel, **options: Any) -> FaultEngine:
-        """An engine beside whose switches the test sits; it runs in the test's own loop."""
-        engine = FaultEngine(models or (MODEL,), **options)
+    async def engine(self, gpu: bool = False, **options: Any) -> FaultEngine:
+        """An engine beside whose switches the test sits; it runs in the test's own loop. gpu: its
+        model is in the memory of one."""
+        model = FaultModel(MODEL, vram_bytes=1_000_000 if gpu else 0)
+        engine = FaultEngine((model,), **options)
+        if gpu:
+            engine.memory.loaded.add(model.tagged)
         await self._stack.enter_async_context(engine)
         self.engines.append(engine)
         return engine
@@ -178,9 +184,15 @@ class Grid:
             "COGRID_TIME_SCALE": f"{self.scale:g}",
         }
 
+    async def begin(self) -> None:
+        """A coordinator and a reaper, past the hold with which a first reaper begins (one lease,
+        in which nobody is taken for dead)."""
+        self.coordinator()
+        self.reaper()
+        await self.up()
+
     async def up(self, *workers: str, within_s: float = 30.0) -> None:
-        """These workers are ready, the coordinator has seen that, and a first reaper's hold (one
-        lease, in which nobody is taken for dead) is over."""
+        """These workers are fit, the coordinator has seen that, and no reaper holds back."""
 
         def ask() -> Awaitable[bool] | bool:
             return self._shows(workers)
@@ -205,7 +217,10 @@ class Grid:
         except httpx.TransportError:
             return False
         rows = answer.json()["workers"] if answer.status_code == 200 else []
-        return {row["id"] for row in rows if row["health"] in FIT}.issuperset(workers)
+        if {row["id"] for row in rows if row["health"] in FIT}.issuperset(workers):
+            return True
+        await asyncio.sleep(LOOK_S)
+        return False
 
     # Asking.
 

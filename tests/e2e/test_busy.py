@@ -32,8 +32,8 @@ async def _all_answered(asked: list[Chat], within_s: float) -> None:
 @at_defaults
 async def test_thirty_in_a_row(grid: Grid) -> None:
     """One worker, one slot, 30 tasks of 1 s each: not one recovery, not one move."""
-    grid.coordinator()
-    reaper = grid.reaper()
+    await grid.begin()
+    reaper = grid.daemons["reaper"]
     engine = await grid.engine(delay_s=1 / 8)
     grid.worker("esxi", engine)
     await grid.up("esxi")
@@ -54,8 +54,8 @@ async def test_thirty_in_a_row(grid: Grid) -> None:
 @at_defaults
 async def test_long_load_and_long_prompt(grid: Grid) -> None:
     """90 s to load the model, then 90 s until the first token: it is waited for."""
-    grid.coordinator()
-    reaper = grid.reaper()
+    await grid.begin()
+    reaper = grid.daemons["reaper"]
     engine = await grid.engine()
     grid.worker("esxi", engine)
     await grid.up("esxi")

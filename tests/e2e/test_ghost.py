@@ -20,10 +20,10 @@ async def test_ghost_is_found_and_keeps_its_answer(grid: Grid) -> None:
     """Two slots, one busy. What waits for it runs elsewhere within ghost_after + 3 s of its last
     poll; its running answer goes on; status, diagnose and the reaper name it with evidence."""
     switch = grid.directory / "hang"
-    grid.coordinator()
-    reaper = grid.reaper()
+    await grid.begin()
+    reaper = grid.daemons["reaper"]
     engine = await grid.engine(tokens=TOKENS, delay_s=DELAY_S)
-    spare = await grid.engine()
+    spare = await grid.engine(gpu=True)
     grid.worker("esxi", engine, slots=2, env={"COGRID_TEST_HANG_CLAIMS": str(switch)})
     grid.worker("ai-core", spare, pool="gpu")
     await grid.up("esxi", "ai-core")

@@ -41,10 +41,10 @@ async def _asked_of_the_dead(grid: Grid, esxi: Daemon) -> tuple[Chat, float]:
 @at_defaults
 async def test_another_pool_answers(grid: Grid) -> None:
     """Killed before its first poll; ai-core, in another pool, answers within 25 s of the kill."""
-    grid.coordinator()
-    reaper = grid.reaper()
+    await grid.begin()
+    reaper = grid.daemons["reaper"]
     esxi = await _esxi(grid)
-    spare = await grid.engine()
+    spare = await grid.engine(gpu=True)
     grid.worker("ai-core", spare, pool="gpu")
     await grid.up("esxi", "ai-core")
 
@@ -65,7 +65,7 @@ async def test_another_pool_answers(grid: Grid) -> None:
     assert chat.ran["worker"] == "ai-core"
     assert chat.ran["recoveries"] == 0, "it was moved, it never ran on esxi"
 
-    (line,) = reaper.lines("[reaper] REQUEUE", f"task={chat.task}")
+    line = await reaper.says("[reaper] REQUEUE", f"task={chat.task}")
     assert f"worker_id=esxi reason={reason} evidence=" in line
     assert f"queue=tasks:gpu:shared:{MODEL} homes=ai-core" in line
 
@@ -73,8 +73,8 @@ async def test_another_pool_answers(grid: Grid) -> None:
 @at_defaults
 async def test_nobody_else_has_the_model(grid: Grid) -> None:
     """With no second worker the client gets the incident's sentence within 30 s of the kill."""
-    grid.coordinator()
-    reaper = grid.reaper()
+    await grid.begin()
+    reaper = grid.daemons["reaper"]
     esxi = await _esxi(grid)
     await grid.up("esxi")
 
@@ -82,7 +82,7 @@ async def test_nobody_else_has_the_model(grid: Grid) -> None:
     assert await chat.ended(35) is Ending.ERROR
     assert chat.ended_s - killed_s < 30
     assert any(SENTENCE.format(reason=reason) in chat.error for reason in REASONS), chat.error
-    (line,) = reaper.lines(f"[reaper] FAIL task={chat.task}: ")
+    line = await reaper.says(f"[reaper] FAIL task={chat.task}: ")
     assert any(SENTENCE.format(reason=reason) in line for reason in REASONS)
     assert grid.field(chat.task, "state") == "failed"
 
@@ -90,10 +90,9 @@ async def test_nobody_else_has_the_model(grid: Grid) -> None:
 @at_defaults
 async def test_hash_of_the_dead_deleted(grid: Grid) -> None:
     """``DEL worker:esxi``, as in the incident: its task is elsewhere within 2 s."""
-    grid.coordinator()
-    grid.reaper()
+    await grid.begin()
     esxi = await _esxi(grid)
-    spare = await grid.engine()
+    spare = await grid.engine(gpu=True)
     grid.worker("ai-core", spare, pool="gpu")
     await grid.up("esxi", "ai-core")
 
@@ -111,8 +110,7 @@ async def test_hash_of_the_dead_deleted(grid: Grid) -> None:
 @at_defaults
 async def test_hash_of_the_living_deleted(grid: Grid) -> None:
     """The only worker's hash is deleted: its answer goes on, nothing fails, it is back in 6 s."""
-    grid.coordinator()
-    grid.reaper()
+    await grid.begin()
     engine = await grid.engine(tokens=60, delay_s=DELAY_S)
     grid.worker("esxi", engine)
     await grid.up("esxi")

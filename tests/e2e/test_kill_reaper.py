@@ -30,7 +30,7 @@ async def kill_reapers(grid: Grid, rounds: int) -> None:
     proxy = Proxy(grid.server.port)
     try:
         reaper = grid.reaper(redis=f"redis://127.0.0.1:{proxy.port}/0")
-        engine, other = await grid.engine(), await grid.engine()
+        engine, other = await grid.engine(), await grid.engine(gpu=True)
         esxi = grid.worker("esxi", engine)
         grid.worker("ai-core", other, pool="gpu", slots=4)
         chance = random.Random(rounds)

@@ -101,8 +101,7 @@ async def _gone_from_the_engine(bench: Bench, ollama: bool, stream: bool, tokens
 
 
 async def _bench(grid: Grid) -> Bench:
-    grid.coordinator()
-    grid.reaper()
+    await grid.begin()
     engine = await grid.engine()
     grid.worker("esxi", engine)
     await grid.up("esxi")

@@ -26,9 +26,8 @@ IMPATIENT = {
 
 async def _two(grid: Grid) -> tuple[FaultEngine, FaultEngine, Daemon]:
     """esxi, whose engine will misbehave, and a good ai-core in another pool."""
-    grid.coordinator()
-    grid.reaper()
-    bad, good = await grid.engine(), await grid.engine()
+    await grid.begin()
+    bad, good = await grid.engine(), await grid.engine(gpu=True)
     esxi = grid.worker("esxi", bad, env=IMPATIENT)
     grid.worker("ai-core", good, pool="gpu")
     await grid.up("esxi", "ai-core")
