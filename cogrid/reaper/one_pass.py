@@ -3,7 +3,8 @@ and one that dies in the middle is simply followed by the next."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,9 @@ from cogrid.store.refusal import StoreError
 from cogrid.store.seen import read_seen, read_server
 from cogrid.store.tasks import Cancelled
 
+BUDGET = 0.3
+"""Part of pass_window_s that a pass may take. One that took longer than the window would make the
+next one hold back, and so a loaded grid would never recover anything."""
 PURGES = 20
 """Calls in a row that take ended tasks off the lists: 10,000 a pass, more than can end in one."""
 
@@ -54,15 +58,23 @@ class Report:
         return (self.now_ms - self.last_pass_ms) / 1000 if self.last_pass_ms else None
 
 
-def one_pass(store: Store, limits: Limits, routing: Routing) -> Report:
-    """Free what is stuck. Raises StoreError where the server cannot be used, UnreachableError
-    where a newer cogrid has been at work in it."""
+def one_pass(
+    store: Store,
+    limits: Limits,
+    routing: Routing,
+    clock: Callable[[], float] = time.monotonic,
+) -> Report:
+    """Free what is stuck. clock: monotonic seconds. Raises StoreError where the server cannot be
+    used, UnreachableError where a newer cogrid has been at work in it."""
+    end_s = clock() + BUDGET * limits.pass_window_s
     server = store.read(read_server())
     began = store.do(begin_pass(store.keys, server.run_id, server.replication_id, limits))
     if began.status == "newer":
         raise newer(store, began.schema)
     seen = store.read(read_seen(store.keys, routing, limits))
-    done = tuple(carry_out(plan(seen, routing, limits), store, server.run_id, limits))
+    acts = plan(seen, routing, limits)
+    done = tuple(carry_out(acts, store, server.run_id, limits, lambda: clock() < end_s))
+    more = seen.cut or len(done) < len(acts)
     done += _rest(done, store, server.run_id, limits)
     lines = tuple(line for line in (_told(act, outcome) for act, outcome in done) if line)
     return Report(
@@ -72,7 +84,7 @@ def one_pass(store: Store, limits: Limits, routing: Routing) -> Report:
         lines=lines,
         problems=_problems(outcome for _, outcome in done),
         next_ms=seen.next_ms,
-        more=seen.cut and bool(lines),
+        more=more and bool(lines),
     )
 
 

@@ -35,7 +35,7 @@ from cogrid.rules.zombies import why_taken
 HEADS = 100
 """Tasks of one queue that one pass looks at; the next pass sees the next ones."""
 LOOKS = 1_000
-"""Tasks of all queues that one pass looks at, so that it ends well within pass_window_s."""
+"""Tasks of all queues that one pass looks at."""
 
 _LOST_HOME = (Reason.DEAD_WORKER, Reason.GHOST_PENDING)
 
@@ -54,17 +54,18 @@ def look(grid: Grid, routing: Routing, limits: Limits) -> dict[Queue, int]:
 
 
 def plan(seen: Seen, routing: Routing, limits: Limits) -> tuple[Act, ...]:
-    """Every act of this pass, in the order in which they are to be done."""
+    """Every act of this pass, in the order in which they are to be done: upkeep first, since a pass
+    may have to stop for want of time."""
     places = Places(seen.grid, routing)
     return (
         Stamp(tuple(sorted(seen.grid.homes))),
+        *_tends(seen),
         *_reaps(seen, places),
         *_dues(seen, places, limits),
         *_waits(seen, places, routing, limits),
         *_orphans(seen, limits),
         *_repairs(seen),
         *_forgets(seen),
-        *_tends(seen),
     )
 
 

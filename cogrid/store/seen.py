@@ -20,7 +20,7 @@ from cogrid.store.script import text
 from cogrid.store.snapshot import read_due, read_snapshot, read_tasks, server_facts
 
 DUE = 1_000
-"""Due tasks of one pass. Each costs about 0.2 ms, and a pass must end within pass_window_s."""
+"""Due tasks that one pass reads; the next follows at once where there were more."""
 A_TRIP = 100
 """Hashes read in one round trip."""
 

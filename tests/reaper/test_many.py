@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 
 from cogrid.model.limits import Limits
-from cogrid.reaper.one_pass import Report
+from cogrid.reaper.one_pass import Report, one_pass
 from tests.reaper.stage import MODEL, Stage
 from tests.servers import Server
 
@@ -66,12 +67,27 @@ def test_what_is_due_is_worked_off_in_bounded_passes(server: Server) -> None:
     seed_running(stage, 2_500, "esxi", due_ms=1)
     sizes = []
     while True:
-        report = stage.sweep()
+        report = one_pass(stage.store, stage.limits, stage.routing, clock=lambda: 0.0)
         sizes.append(len(report.lines))
         if not report.more:
             break
     assert sizes == [1_000, 1_000, 500]
     assert stage.redis.zcard(CPU) == 2_500
+    stage.close()
+
+
+def test_a_pass_stops_before_its_time_is_over(server: Server) -> None:
+    stage = Stage(server)
+    stage.settle()
+    stage.worker("esxi", slots=100)
+    seed_running(stage, 100, "esxi", due_ms=1)
+    ticks = itertools.count(step=0.4)
+    report = one_pass(stage.store, stage.limits, stage.routing, clock=lambda: next(ticks))
+    assert report.more
+    # Three trips of 25, of which upkeep takes two acts: at 0, 0.4 and 0.8 of 0.9 s.
+    assert len(report.lines) == 73
+    assert stage.sweep().more is False
+    assert stage.redis.zcard(CPU) == 100
     stage.close()
 
 

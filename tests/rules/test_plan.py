@@ -119,7 +119,7 @@ def test_what_is_due_by_its_state() -> None:
     assert back == Promote(
         TaskId("back"), Queue("tasks:gpu:ai-core"), (WorkerId("esxi"), AI_CORE.id)
     )
-    assert plan(reading, Routing(), LIMITS)[-1] == Tend((), (TaskId("over"), TaskId("none")))
+    assert plan(reading, Routing(), LIMITS)[1] == Tend((), (TaskId("over"), TaskId("none")))
 
 
 def test_without_a_home_waiting_tasks_fail_in_the_incidents_words() -> None:
