@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import httpx
 import redis
@@ -56,6 +56,13 @@ class Said:
     def json(self) -> Any:
         """stdout as the one document that it is."""
         return json.loads(self.out)
+
+
+class Reachable(Protocol):
+    """An engine of any make."""
+
+    @property
+    def url(self) -> str: ...
 
 
 class Grid:
@@ -146,7 +153,7 @@ class Grid:
     def worker(
         self,
         name: str,
-        engine: FaultEngine,
+        engine: Reachable,
         *,
         pool: str = "cpu",
         slots: int = 1,
