@@ -36,7 +36,10 @@ class _Wire(asyncio.Protocol):
         self._transport = cast(asyncio.WriteTransport, transport)
 
     def send(self, command: bytes, limit_s: float) -> _Waiter:
-        """Queue a command for this turn's write. limit_s: when its reply is overdue."""
+        """Queue a command for this turn's write. limit_s: when its reply is overdue. A connection
+        that was lost since the caller got it is told at once: nobody would look at it again."""
+        if self.lost is not None:
+            raise self.lost
         waiter: _Waiter = self._loop.create_future()
         self.waiting.append((waiter, self._loop.time() + limit_s))
         if not self._buffer:

@@ -131,7 +131,8 @@ async def test_a_lost_reply_is_asked_for_again_and_nothing_runs_twice(
 ) -> None:
     """The server does what it was told, and the answer never arrives; for every call in turn."""
     with Proxy(str(server.socket_path)) as proxy:
-        behind = a_grid(f"redis://127.0.0.1:{proxy.port}/0", tmp_path, scale, lease_s=20.0)
+        url = f"redis://127.0.0.1:{proxy.port}/0"
+        behind = a_grid(url, tmp_path, scale, lease_s=20.0, renew_s=0.1)
         plain = a_grid(server.url, tmp_path, scale)
         engine = Puppet(parallel=4)
         async with behind.living(engine):
