@@ -38,8 +38,10 @@ class Departures:
         """Wait until everything has been told, or for so long."""
         if self._telling:
             await asyncio.wait(tuple(self._telling), timeout=limit_s)
-        for task in self._telling:
+        late = tuple(self._telling)
+        for task in late:
             task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
 
     async def _tell(self, follower: Follower, cancelling: bool) -> None:
         loop = asyncio.get_running_loop()
@@ -54,8 +56,10 @@ class Departures:
                     await self._store.do(detach(self._store.keys, follower.task, follower.name))
                 return
             except StoreError as error:
-                if loop.time() > deadline or not error.passing:
+                if not error.passing:
                     log.warning("task %s could not be let go: %s", follower.task, error.message)
+                    return
+                if loop.time() > deadline:
                     return
             await asyncio.sleep(wait_s * random.uniform(0.5, 1.5))
             wait_s = min(2 * wait_s, RETRY_MOST_S)

@@ -25,6 +25,7 @@ from cogrid.model.task import TERMINAL, State
 from cogrid.store.async_client import AsyncStore
 from cogrid.store.clients import Followed, renew_clients
 from cogrid.store.follow import read_new
+from cogrid.store.outage import Outage
 from cogrid.store.output import START, entry, order
 from cogrid.store.refusal import StoreError
 
@@ -115,10 +116,11 @@ class Follower:
 class Live:
     """All followers of one coordinator. name: under which its inbox stands in Redis."""
 
-    def __init__(self, store: AsyncStore, limits: Limits, name: str) -> None:
+    def __init__(self, store: AsyncStore, limits: Limits, name: str, outage: Outage) -> None:
         self.name = name
         self._store = store
         self._limits = limits
+        self._outage = outage
         self._count = 0
         self._by_task: dict[TaskId, list[Follower]] = {}
         self._refusal: RefusedError | None = None
@@ -167,7 +169,8 @@ class Live:
                 if got:
                     await self._take(inbox, got[1])
             except StoreError as error:
-                self._lost(error)
+                self._outage.lost("hints", error)
+                self._down = True
                 await asyncio.sleep(wait_s * random.uniform(0.5, 1.5))
                 wait_s = min(2 * wait_s, RETRY_S[1])
 
@@ -181,7 +184,9 @@ class Live:
             try:
                 await self.renew_once()
             except StoreError as error:
-                self._lost(error)
+                self._outage.lost("renewals", error)
+            else:
+                self._outage.back("renewals")
 
     async def renew_once(self) -> None:
         """One round of renew-clients over everything that is followed."""
@@ -278,15 +283,10 @@ class Live:
     def _all(self) -> Iterable[Follower]:
         return [follower for followers in self._by_task.values() for follower in followers]
 
-    def _lost(self, error: StoreError) -> None:
-        if not self._down:
-            self._down = True
-            log.warning("%s; %d streams wait for it", error.message, len(self))
-
     def _back(self) -> None:
+        self._outage.back("hints")
         if self._down:
             self._down = False
-            log.info("Redis at %s is back", self._store.shown)
             self._renew_now.set()
 
 

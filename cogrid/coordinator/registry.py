@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -19,11 +18,10 @@ from cogrid.model.limits import Limits
 from cogrid.model.snapshot import Snapshot
 from cogrid.rules.grid import Grid
 from cogrid.store.async_client import AsyncStore
+from cogrid.store.outage import Outage
 from cogrid.store.passes import SCHEMA
 from cogrid.store.refusal import StoreError
 from cogrid.store.snapshot import read_snapshot
-
-log = logging.getLogger(__name__)
 
 FRESH_SHARE = 0.1
 """Before a request is turned away for want of a home, a snapshot older than this share of a tick is
@@ -36,11 +34,12 @@ class Registry:
     """placed: what went to workers' own queues since the snapshot was taken. changed: called with
     the snapshots before and after each read."""
 
-    def __init__(self, store: AsyncStore, limits: Limits) -> None:
+    def __init__(self, store: AsyncStore, limits: Limits, outage: Outage) -> None:
         self.limits = limits
         self.placed: Counter[str] = Counter()
         self.changed: Callable[[Snapshot, Snapshot], None] | None = None
         self._store = store
+        self._outage = outage
         self._grid: Grid | None = None
         self._error: StoreError | None = None
         self._reads = 0
@@ -90,6 +89,12 @@ class Registry:
             return False
         return True
 
+    async def close(self) -> None:
+        """End a read that is under way."""
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.gather(self._reading, return_exceptions=True)
+
     async def run(self) -> None:
         """Until cancelled: a read every tick."""
         while True:
@@ -103,11 +108,11 @@ class Registry:
         try:
             snapshot = await self._store.read(read_snapshot(self._store.keys, info=info))
         except StoreError as error:
-            if self._error is None:
-                log.warning("the grid cannot be read: %s", error.message)
+            self._outage.lost("grid", error)
             self._error = error
             self._reads = 0
             raise
+        self._outage.back("grid")
         before = self._grid.snapshot if self._grid else Snapshot(0)
         if not info:
             snapshot = replace(snapshot, server=before.server)

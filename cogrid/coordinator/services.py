@@ -19,6 +19,7 @@ from cogrid.coordinator.registry import Registry
 from cogrid.coordinator.watch_events import Watch
 from cogrid.store.address import Address
 from cogrid.store.async_client import AsyncStore
+from cogrid.store.outage import Outage
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,9 @@ class Services:
         limits = config.limits
         store = AsyncStore(address, config.redis.prefix)
         side = AsyncStore(address, config.redis.prefix)
-        registry = Registry(side, limits)
-        live = Live(store, limits, _name())
+        outage = Outage("open answers wait for it")
+        registry = Registry(side, limits, outage)
+        live = Live(store, limits, _name(), outage)
         return cls(
             config=config,
             store=store,
@@ -76,8 +78,10 @@ class Services:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await self.registry.close()
             self.store.close()
             self.side.close()
+            await asyncio.sleep(0)  # the transports close in the loop's next turn
 
 
 def _name() -> str:

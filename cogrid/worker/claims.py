@@ -11,11 +11,11 @@ from cogrid.model.limits import Limits
 from cogrid.model.names import TaskId
 from cogrid.model.worker import WorkerState
 from cogrid.store.async_client import AsyncStore
+from cogrid.store.outage import Outage, wait_s
 from cogrid.store.refusal import StoreError
 from cogrid.worker.desk import Desk
 from cogrid.worker.drill import Hang
 from cogrid.worker.held import Held
-from cogrid.worker.outage import Outage, wait_s
 
 log = logging.getLogger(__name__)
 

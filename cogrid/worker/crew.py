@@ -13,6 +13,7 @@ from cogrid.model.names import TaskId
 from cogrid.store.address import Address
 from cogrid.store.async_client import AsyncStore
 from cogrid.store.client import Store
+from cogrid.store.outage import Outage
 from cogrid.store.workers import Renewed, Who
 from cogrid.worker.claims import Claims
 from cogrid.worker.deadlines import Speeds
@@ -21,7 +22,6 @@ from cogrid.worker.drill import Hang
 from cogrid.worker.held import Held
 from cogrid.worker.identity import Identity
 from cogrid.worker.offers import Offers
-from cogrid.worker.outage import Outage
 from cogrid.worker.renewal import Renewal, Superseded, Told
 from cogrid.worker.runs import Runs
 from cogrid.worker.sanity import Sanity

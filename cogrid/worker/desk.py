@@ -11,6 +11,7 @@ from cogrid.model.limits import Limits
 from cogrid.model.names import TaskId, Token, own_queue, shared_queue
 from cogrid.model.worker import WorkerState
 from cogrid.store.async_client import AsyncStore
+from cogrid.store.outage import Outage, wait_s
 from cogrid.store.refusal import StoreError
 from cogrid.store.script import Call
 from cogrid.store.tasks import (
@@ -28,7 +29,6 @@ from cogrid.worker.drill import Hang
 from cogrid.worker.held import Held, Pulse
 from cogrid.worker.identity import Identity
 from cogrid.worker.offers import Offers
-from cogrid.worker.outage import Outage, wait_s
 
 T = TypeVar("T")
 

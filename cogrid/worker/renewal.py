@@ -13,10 +13,10 @@ from cogrid.model.limits import Limits
 from cogrid.model.worker import Wish
 from cogrid.store.client import Store
 from cogrid.store.clock import read_clock
+from cogrid.store.outage import Outage, wait_s
 from cogrid.store.refusal import StoreError
 from cogrid.store.workers import Renewed, Welcome, Who, hello, renew, wish
 from cogrid.worker.held import Held, boot_s
-from cogrid.worker.outage import Outage, wait_s
 
 log = logging.getLogger(__name__)
 
