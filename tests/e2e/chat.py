@@ -176,6 +176,11 @@ class Chat:
         """The id of its task, as soon as the headers are there."""
         return await until_async(lambda: self.task, within_s, "a task to be accepted")
 
+    async def let_in(self, within_s: float = 10.0) -> bool:
+        """True as soon as the headers of an answer are there, False for a refusal."""
+        await until_async(lambda: self.status or self.ended_s, within_s, "headers or a refusal")
+        return 0 < self.status < 400
+
     async def reaches(self, tokens: int, within_s: float = 10.0) -> None:
         """So many words of the answer have come."""
         await until_async(lambda: self.tokens >= tokens, within_s, f"{tokens} tokens")

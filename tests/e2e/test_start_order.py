@@ -17,7 +17,6 @@ from tests.e2e.daemon import Daemon
 from tests.e2e.grid import Grid, said
 from tests.e2e.rounds import PROOF_LIMIT_S
 from tests.servers import VALKEY9
-from tests.wait import until_async
 
 pytestmark = pytest.mark.e2e
 
@@ -108,15 +107,11 @@ async def _answers_after(grid: Grid, order: Order) -> float:
 
 async def _first_accepted(grid: Grid, deadline_s: float) -> Chat:
     """Asks until a request is let in. One that is let in must be answered, whatever is missing."""
-
-    async def ask() -> Chat | None:
+    while True:
         chat = grid.chat()
-        await until_async(lambda: chat.task or chat.ended_s, 10, "headers or a refusal")
-        return chat if chat.task else None
-
-    found = await until_async(ask, deadline_s - time.monotonic(), "a chat to be let in")
-    assert found is not None
-    return found
+        if await chat.let_in(within_s=10):
+            return chat
+        assert time.monotonic() < deadline_s, f"none was let in: {chat.status} {chat.error}"
 
 
 async def _play(directory: Path, scale: float, orders: list[Order]) -> list[float]:
