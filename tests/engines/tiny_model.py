@@ -59,6 +59,9 @@ UNLIKELY = -40.0
 SPREAD = 1.5
 """Of a word's random tendency around 0: large enough that answers differ."""
 
+END_TOKEN, CALL_TOKEN = 260, 261
+"""The end of an answer, and what begins a call of a tool: for who wants them more likely."""
+
 _NORMAL, _UNKNOWN, _CONTROL, _BYTE = 1, 2, 3, 6
 """Kinds of tokens, in the format's numbers."""
 
@@ -79,10 +82,10 @@ def make_tiny_model(path: Path, *, embeds: bool = False, end: float = 2.0) -> No
 
 
 def _tokens(end: float) -> list[_Token]:
-    call = _Token("<tool_call>\n", _NORMAL, -900.0)
     special = [_Token("<unk>", _UNKNOWN), _Token("<s>", _CONTROL), _Token("</s>", _CONTROL)]
     byte = [_Token(f"<0x{value:02X}>", _BYTE) for value in range(256)]
     turns = [_Token("<|im_start|>", _CONTROL), _Token("<|im_end|>", _CONTROL, bias=end)]
+    call = _Token("<tool_call>\n", _NORMAL, -900.0)
     signs = ["▁", *(chr(code) for code in range(0x21, 0x7F))]
     letters = [_Token(sign, _NORMAL, -1000.0 - place) for place, sign in enumerate(signs)]
     longer = [word for word in WORDS if len(word) > 1]
@@ -111,7 +114,7 @@ def _facts(tokens: list[_Token], embeds: bool) -> dict[str, Value]:
         "tokenizer.ggml.scores": array("f", [token.score for token in tokens]),
         "tokenizer.ggml.token_type": array("i", [token.kind for token in tokens]),
         "tokenizer.ggml.bos_token_id": 1,
-        "tokenizer.ggml.eos_token_id": _place(tokens, "<|im_end|>"),
+        "tokenizer.ggml.eos_token_id": END_TOKEN,
         "tokenizer.ggml.unknown_token_id": 0,
         "tokenizer.ggml.padding_token_id": 2,
         "tokenizer.ggml.add_bos_token": True,
@@ -135,7 +138,7 @@ def _tensors(tokens: list[_Token], chance: random.Random) -> dict[str, Tensor]:
     for place, token in enumerate(tokens):
         vectors[place * DIM] = same
         output[place * DIM] = token.bias * norm / same
-    end = _place(tokens, "<|im_end|>") * DIM
+    end = END_TOKEN * DIM
     output[end + 1 : end + DIM] = array("f", bytes(4 * (DIM - 1)))
     for layer in range(LAYERS):
         tensors |= {f"blk.{layer}.{name}.weight": t for name, t in _layer(chance).items()}
@@ -169,10 +172,6 @@ def _random(chance: random.Random, rows: int, columns: int, spread: float) -> Te
 
 def _ones() -> Tensor:
     return Tensor((DIM,), array("f", [1.0] * DIM))
-
-
-def _place(tokens: list[_Token], text: str) -> int:
-    return next(place for place, token in enumerate(tokens) if token.text == text)
 
 
 if __name__ == "__main__":
