@@ -8,6 +8,7 @@ from cogrid.errors import Exit, UnreachableError
 from cogrid.model.worker import Offer, OfferState, WorkerState
 from cogrid.reaper.one_pass import dry_run
 from tests.reaper.stage import MODEL, Stage, held
+from tests.servers import Server
 
 ESXI = "tasks:cpu:esxi"
 CPU = f"tasks:cpu:shared:{MODEL}"
@@ -429,3 +430,38 @@ def test_a_dry_run_says_the_same_and_writes_nothing(stage: Stage) -> None:
         (line.edge, line.task) for line in stage.sweep().lines
     ]
     assert len(planned.lines) == 2
+
+
+def test_every_act_on_every_server(every_server: Server) -> None:
+    stage = Stage(every_server, prefix="{cogrid}:")
+    stage.settle()
+    for name in ("esxi", "new"):
+        stage.worker(name, slots=2)
+    stage.hello("ghost")
+    stage.renew("ghost")
+    stage.submit("runs", ESXI, streamed=False)
+    stage.submit("failed", ESXI)
+    for run in stage.claim("esxi", ESXI, free=2) + stage.claim("esxi", ESXI):
+        if run.id == "failed":
+            stage.finish("esxi", run, "failed", retry=True, backoff_ms=1, message="no", code="x")
+    stage.submit("waits", ESXI)
+    stage.submit("haunted", "tasks:cpu:ghost")
+    stage.submit("nobody", model="gone")
+    stage.submit("late", queue_timeout_ms=1)
+    stage.submit("left")
+    stage.let_pass(21)
+    stage.redis.zadd(stage.keys.clients, {"left": 1})
+    stage.redis.zadd(stage.keys.models, {"gone": 1})
+    stage.redis.delete(stage.keys.worker("new"))
+    for name in ("ghost", "ai-core"):
+        if name == "ai-core":
+            stage.worker(name, pool="gpu", slots=4)
+        stage.renew(name)
+    report = stage.sweep()
+    assert report.problems == ()
+    assert {line.task or line.worker: line.edge for line in report.lines} == {
+        "runs": "requeue", "failed": "promote", "waits": "requeue", "haunted": "requeue",
+        "nobody": "fail", "late": "expire", "left": "cancel", "new": "forget",
+    }  # fmt: skip
+    assert stage.sweep().lines == ()
+    stage.close()
