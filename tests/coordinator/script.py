@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from typing import Any
 
 from cogrid.model.chat import Delta, Usage, decode_request, encode_delta, encode_usage
@@ -13,7 +14,7 @@ from cogrid.model.worker import Offer, WorkerState
 from cogrid.store.async_client import AsyncStore
 from cogrid.store.tasks import Claim, Finished, Handed, Outcome, append, claim, finish
 from cogrid.store.workers import Life, Who, hello, renew
-from tests.wait import until_async
+from tests.wait import POLL_S
 
 ALLOWED_MS = 60_000
 LEASE_MS = 60_000
@@ -55,11 +56,11 @@ class ScriptedWorker:
 
     async def take(self, within_s: float = 5.0) -> Handed:
         """Claim one task, as soon as there is one."""
-
-        async def ask() -> tuple[Handed, ...]:
-            return await self.claim()
-
-        return (await until_async(ask, within_s, f"{self.id} to get a task"))[0]
+        deadline = time.monotonic() + within_s
+        while not (taken := await self.claim()):
+            assert time.monotonic() < deadline, f"no task for {self.id} within {within_s:g} s"
+            await asyncio.sleep(POLL_S)
+        return taken[0]
 
     async def claim(self) -> tuple[Handed, ...]:
         """One claim of one slot."""

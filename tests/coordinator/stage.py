@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
@@ -15,14 +16,18 @@ from cogrid.config import Config
 from cogrid.config import Coordinator as Settings
 from cogrid.coordinator.serve import Coordinator
 from cogrid.model.limits import Limits
+from cogrid.model.names import TaskId
 from cogrid.model.task import Task
 from cogrid.model.worker import Offer
 from cogrid.rules.route import Routing
 from cogrid.store.address import parse_address
 from cogrid.store.async_client import AsyncStore
+from cogrid.store.reading import Reading
 from cogrid.store.snapshot import read_tasks
 from tests.coordinator.script import ScriptedWorker
-from tests.wait import until_async
+from tests.wait import POLL_S
+
+T = TypeVar("T")
 
 LIMITS = replace(
     Limits(),
@@ -62,10 +67,15 @@ class Stage:
         self.workers[worker_id] = worker
         return worker
 
+    async def call(self, *command: Any) -> Any:
+        """One plain command, for looking and meddling; the raw reply."""
+        (reply,) = await self.store.read(_plain(command))
+        return reply
+
     async def task(self, task_id: str) -> Task | None:
         """A task as it stands."""
-        found = await self.store.read(read_tasks(self.store.keys, (task_id,)))  # type: ignore[arg-type]
-        return found[task_id]  # type: ignore[index]
+        task = TaskId(task_id)
+        return (await self.store.read(read_tasks(self.store.keys, (task,))))[task]
 
     async def state(self, task_id: str, state: str, within_s: float = 2.0) -> Task:
         """The task, as soon as it is in this state."""
@@ -74,22 +84,26 @@ class Stage:
             task = await self.task(task_id)
             return task if task and task.state == state else None
 
-        found = await until_async(ask, within_s, f"task {task_id} to be {state}")
+        found = await eventually(ask, within_s, f"task {task_id} to be {state}")
         assert found is not None
         return found
 
     async def pending(self, within_s: float = 2.0) -> str:
         """The id of the one task that is not over, as soon as there is one."""
 
-        async def ask() -> list[Any]:
-            return await self.store._calls.call("ZRANGE", self.store.keys.due, 0, -1)  # type: ignore[no-any-return]
+        async def ask() -> list[bytes]:
+            return list(await self.call("ZRANGE", self.store.keys.due, 0, -1))
 
-        return (await until_async(ask, within_s, "a task"))[0].decode()  # type: ignore[no-any-return]
+        return (await eventually(ask, within_s, "a task"))[0].decode()
 
     async def stop(self) -> None:
         """Ends the coordinator, and waits for that."""
         self.coordinator.stop()
         await asyncio.wait_for(self.running, 20)
+
+
+def _plain(command: tuple[Any, ...]) -> Reading[list[Any]]:
+    return (yield [command])
 
 
 @contextlib.asynccontextmanager
@@ -120,7 +134,7 @@ async def stage(
             running.result()
         async with httpx.AsyncClient(base_url=listening.result(), timeout=10) as http:
             made = Stage(coordinator, store, http, listening.result(), running)
-            await until_async(lambda: answers(http), what="the coordinator to answer")
+            await eventually(lambda: answers(http), what="the coordinator to answer")
             yield made
         if not running.done():
             await made.stop()
@@ -129,6 +143,16 @@ async def stage(
         await asyncio.gather(running, return_exceptions=True)
         store.close()
         await asyncio.sleep(0)  # the transports close in the loop's next turn
+
+
+async def eventually(ask: Callable[[], Awaitable[T]], within_s: float = 5.0, what: str = "") -> T:
+    """Asks again and again until the answer is true, and returns it."""
+
+    deadline = time.monotonic() + within_s
+    while not (answer := await ask()):
+        assert time.monotonic() < deadline, f"waited {within_s:g} s for {what or ask}: {answer!r}"
+        await asyncio.sleep(POLL_S)
+    return answer
 
 
 async def answers(http: httpx.AsyncClient) -> bool:

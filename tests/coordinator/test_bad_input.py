@@ -96,7 +96,7 @@ async def test_bad_requests_get_a_sentence_and_no_task(grid: Stage) -> None:
 
 
 async def tasks_ever(grid: Stage) -> int:
-    said = await grid.store._calls.call("HGET", grid.store.keys.totals, "submitted")
+    said = await grid.call("HGET", grid.store.keys.totals, "submitted")
     return int(said or 0)
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from cogrid.model.task import Task
-from tests.coordinator.stage import LIMITS, Stage, chat
-from tests.wait import until_async
+from tests.coordinator.stage import LIMITS, Stage, chat, eventually
 
 PATHS = ("/v1/chat/completions", "/api/chat")
 
@@ -48,7 +47,7 @@ async def test_while_it_waits(grid: Stage, path: str, stream: bool, how: str) ->
     await leave(writer, how)
     left = await grid.state(task, "cancelled")
     assert left.error == "the client left"
-    await until_async(lambda: gone(grid))
+    await eventually(lambda: gone(grid))
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -68,11 +67,11 @@ async def test_while_it_runs(grid: Stage, path: str, stream: bool, said: int) ->
 
 async def test_background_calls_are_not_even_submitted(grid: Stage) -> None:
     writer = await post(grid, PATHS[0], chat("### Task:\nGenerate a title"))
-    await until_async(lambda: not_gone(grid))
+    await eventually(lambda: not_gone(grid))
     await leave(writer)
-    await until_async(lambda: gone(grid))
+    await eventually(lambda: gone(grid))
     await asyncio.sleep(2 * LIMITS.background_delay_s)
-    assert await grid.store._calls.call("XLEN", grid.store.keys.events) == 2  # hello, registered
+    assert await grid.call("XLEN", grid.store.keys.events) == 2  # hello, registered
 
 
 async def not_gone(grid: Stage) -> bool:
@@ -83,17 +82,17 @@ async def test_two_hundred_times_without_a_leak(grid: Stage) -> None:
     services = grid.coordinator.services
     for _ in range(200):
         writer = await post(grid, PATHS[0], chat(stream=True))
-        await until_async(lambda: not_gone(grid))
+        await eventually(lambda: not_gone(grid))
         await leave(writer)
-        await until_async(lambda: gone(grid))
-    await until_async(lambda: open_tasks(grid, 0))
+        await eventually(lambda: gone(grid))
+    await eventually(lambda: open_tasks(grid, 0))
     assert not services.live._by_task
     assert not services.departures._telling
-    assert await grid.store._calls.call("ZCARD", grid.store.keys.clients) == 0
+    assert await grid.call("ZCARD", grid.store.keys.clients) == 0
 
 
 async def open_tasks(grid: Stage, count: int) -> bool:
-    return bool(await grid.store._calls.call("ZCARD", grid.store.keys.due) == count)
+    return bool(await grid.call("ZCARD", grid.store.keys.due) == count)
 
 
 async def test_one_of_two_listeners_leaves(grid: Stage) -> None:
@@ -102,15 +101,15 @@ async def test_one_of_two_listeners_leaves(grid: Stage) -> None:
     task = await grid.pending()
     _, writer = await asyncio.open_connection("127.0.0.1", grid.port)
     writer.write(f"GET /task/{task}/events HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-    await until_async(lambda: followers(grid, task, 2))
+    await eventually(lambda: followers(grid, task, 2))
     await leave(writer)
-    await until_async(lambda: followers(grid, task, 1))
+    await eventually(lambda: followers(grid, task, 1))
     await worker.answer("still here")
     assert (await first).json()["choices"][0]["message"]["content"] == "still here"
 
 
 async def followers(grid: Stage, task: str, count: int) -> bool:
-    said = await grid.store._calls.call("HGET", grid.store.keys.task(task), "followers")
+    said = await grid.call("HGET", grid.store.keys.task(task), "followers")
     return len((said or b"").split()) == count
 
 
@@ -119,7 +118,7 @@ async def test_keep_lets_it_run_on(grid: Stage) -> None:
     writer = await post(grid, PATHS[0], chat(stream=True), X_Cogrid_On_Close="keep")
     task = await worker.take()
     await leave(writer)
-    await until_async(lambda: followers(grid, task.id, 0))
+    await eventually(lambda: followers(grid, task.id, 0))
     await worker.say(task, "done all the same")
     assert (await worker.done(task)).state == "done"
     answer = await grid.http.get(f"/task/{task.id}")
@@ -133,7 +132,7 @@ async def test_an_idempotency_key_gives_time_to_come_back(grid: Stage) -> None:
     task = await worker.take()
     await worker.say(task, "first ")
     await leave(writer)
-    await until_async(lambda: followers(grid, task.id, 0))
+    await eventually(lambda: followers(grid, task.id, 0))
     assert (await state_of(grid, task.id)).state == "running"
     again = asyncio.create_task(
         grid.http.post(PATHS[0], json=chat(stream=True), headers={"Idempotency-Key": "k1"})
@@ -144,7 +143,7 @@ async def test_an_idempotency_key_gives_time_to_come_back(grid: Stage) -> None:
     again = asyncio.create_task(
         grid.http.post(PATHS[0], content=same, headers={"Idempotency-Key": "k1"})
     )
-    await until_async(lambda: followers(grid, task.id, 1))
+    await eventually(lambda: followers(grid, task.id, 1))
     await worker.say(task, "second")
     await worker.done(task)
     answer = await again
