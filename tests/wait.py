@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -24,14 +24,22 @@ def until(ask: Callable[[], T], timeout_s: float = 10.0, what: str = "") -> T:
         time.sleep(POLL_S)
 
 
+@overload
 async def until_async(
-    ask: Callable[[], T | Awaitable[T]], timeout_s: float = 10.0, what: str = ""
-) -> T:
+    ask: Callable[[], Awaitable[T]], timeout_s: float = 10.0, what: str = ""
+) -> T: ...
+
+
+@overload
+async def until_async(ask: Callable[[], T], timeout_s: float = 10.0, what: str = "") -> T: ...
+
+
+async def until_async(ask: Callable[[], Any], timeout_s: float = 10.0, what: str = "") -> Any:
     """The same inside an event loop; ``ask`` may be a coroutine function or a plain one."""
     deadline = time.monotonic() + timeout_s
     while True:
         asked = ask()
-        answer: T = await asked if isinstance(asked, Awaitable) else asked
+        answer = await asked if isinstance(asked, Awaitable) else asked
         if answer:
             return answer
         if time.monotonic() > deadline:

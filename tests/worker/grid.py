@@ -118,13 +118,18 @@ class Grid:
 
     @contextlib.asynccontextmanager
     async def living(
-        self, engine: Engine, *, ready: bool = True, machine: str = "", **settings: Any
+        self,
+        beside: Engine | None,
+        *,
+        ready: bool = True,
+        machine: str = "",
+        **settings: Any,
     ) -> AsyncIterator[Living]:
         """A worker named esxi beside this engine, ready; it is told to leave at the end. machine:
         another name is another machine, with lock files of its own."""
         worker = WorkerSettings(**{"id": "esxi", **settings})
         config = Config(worker=worker, limits=self.limits)
-        life = Life(config, self.address, self.directory / f"machine{machine}", engine)
+        life = Life(config, self.address, self.directory / f"machine{machine}", beside)
         living = Living(life, asyncio.create_task(life.run()))
         try:
             if ready:
@@ -148,6 +153,6 @@ class Living:
         return await self.task
 
 
-def a_grid(url: str, directory: Path, scale: float, **limits: float) -> Grid:
+def a_grid(url: str, directory: Path, scale: float, **limits: Any) -> Grid:
     """A grid on this server with scaled limits, some of them replaced."""
     return Grid(parse_address(url), directory, replace(Limits().scaled(scale), **limits))

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 
 from cogrid.engine.api import Done, EngineError, Listed
 from cogrid.model.chat import Delta, Request, Usage
+from tests.wait import until_async
 
 USAGE = Usage(prompt_tokens=3, completion_tokens=2, total_s=0.5)
 
@@ -56,6 +57,11 @@ class Puppet:
         self.refusals: dict[str, EngineError] = {}
         self.away: EngineError | None = None
         self._parallel = parallel
+
+    async def asked(self, count: int) -> Stream:
+        """The ``count``-th request, once it is there."""
+        await until_async(lambda: len(self.streams) >= count, what=f"request {count}")
+        return self.streams[count - 1]
 
     async def version(self) -> str:
         return "1.0"

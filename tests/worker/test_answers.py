@@ -15,7 +15,7 @@ async def test_a_short_answer_needs_one_entry_and_its_end(grid: Grid) -> None:
     engine = Puppet()
     async with grid.living(engine):
         await grid.submit("t1")
-        await until_async(lambda: engine.streams, what="the engine to be asked")
+        await engine.asked(1)
         engine.streams[0].say("Hello", " world")
         engine.streams[0].done()
         await grid.end("t1")
@@ -31,7 +31,7 @@ async def test_streamed_text_is_there_before_the_end(grid: Grid) -> None:
     engine = Puppet()
     async with grid.living(engine):
         await grid.submit("t1")
-        await until_async(lambda: engine.streams, what="the engine to be asked")
+        await engine.asked(1)
         for word in ("one", " two", " three"):
             before = await grid.text("t1")
             engine.streams[0].say(word)
@@ -52,11 +52,11 @@ async def test_text_that_nobody_watches_is_collected(grid: Grid) -> None:
     engine = Puppet()
     async with grid.living(engine):
         await grid.submit("t1", streamed=False)
-        await until_async(lambda: engine.streams, what="the engine to be asked")
+        await engine.asked(1)
         stream = engine.streams[0]
         for word in "abc":
             stream.say(word)
-            await until_async(lambda: stream._items.empty())
+            await until_async(stream._items.empty)
         stream.done()
         await grid.end("t1")
         texts = [e.item for e in await grid.log("t1") if isinstance(e.item, Delta)]
@@ -94,12 +94,12 @@ async def test_slots_are_what_runs_at_once(grid: Grid) -> None:
     async with grid.living(engine):
         for number in range(5):
             await grid.submit(f"t{number}")
-        await until_async(lambda: len(engine.streams) == 2, what="two runs")
+        await engine.asked(2)
         worker = await grid.worker()
         assert worker is not None
         assert (worker.slots, worker.free, len(worker.tasks)) == (2, 0, 2)
         for number in range(5):
-            await until_async(lambda n=number: len(engine.streams) > n, what=f"run {number}")
+            await engine.asked(number + 1)
             engine.streams[number].done()
             waiting = min(2, 4 - number)
             running = [s for s in engine.streams if not s.closed.is_set()]
@@ -113,7 +113,7 @@ async def test_a_worker_s_own_queue_is_served(grid: Grid) -> None:
     engine = Puppet()
     async with grid.living(engine):
         await grid.submit("t1", queue="tasks:cpu:esxi")
-        await until_async(lambda: engine.streams, what="the engine to be asked")
+        await engine.asked(1)
         engine.streams[0].done()
         await grid.end("t1")
         claimed = (await grid.log("t1"))[0].item

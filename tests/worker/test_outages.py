@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -61,13 +62,13 @@ async def test_an_emptied_server_gets_it_registered_again(
     engine = Puppet()
     async with grid.living(engine):
         await grid.submit("t1")
-        await until_async(lambda: engine.streams, what="the engine to be asked")
+        await engine.asked(1)
         probes = len(engine.probes)
         await grid.raw("FLUSHALL")
         await grid.worker_is(WorkerState.READY)
         await until_async(engine.streams[0].closed.is_set, timeout_s=2, what="the lost run to end")
         await grid.submit("t2")
-        await until_async(lambda: len(engine.streams) == 2, what="the next run")
+        await engine.asked(2)
         engine.streams[1].done()
         assert (await grid.end("t2")).state is State.DONE
         assert len(engine.probes) == probes
@@ -78,7 +79,7 @@ async def test_a_deleted_hash_ends_no_running_answer(grid: Grid) -> None:
     engine = Puppet(parallel=2)
     async with grid.living(engine) as living:
         await grid.submit("t1")
-        await until_async(lambda: engine.streams, what="the engine to be asked")
+        await engine.asked(1)
         before = await grid.worker()
         await grid.raw("DEL", "worker:esxi")
         after = await grid.worker_is(WorkerState.READY)
@@ -95,7 +96,7 @@ async def test_a_server_that_fell_back_gets_the_text_again(grid: Grid) -> None:
     engine = Puppet()
     async with grid.living(engine):
         await grid.submit("t1")
-        await until_async(lambda: engine.streams, what="the engine to be asked")
+        await engine.asked(1)
 
         async def text_is(want: str) -> bool:
             return await grid.text("t1") == want
@@ -103,11 +104,11 @@ async def test_a_server_that_fell_back_gets_the_text_again(grid: Grid) -> None:
         for word in "abcd":
             before = await grid.text("t1")
             engine.streams[0].say(word)
-            await until_async(lambda b=before, w=word: text_is(b + w), what=word)
+            await until_async(partial(text_is, before + word), what=word)
         claimed, first, *rest = await grid.log("t1")
         await _forget(grid, "t1", [claimed, first], rest)
         engine.streams[0].say("e")
-        await until_async(lambda: text_is("abcde"), what="the text to be whole again")
+        await until_async(partial(text_is, "abcde"), what="the text to be whole again")
         claimed, first, *rest = await grid.log("t1")
         await _forget(grid, "t1", [claimed, first], rest)
         engine.streams[0].done()
@@ -138,7 +139,7 @@ async def test_a_lost_reply_is_asked_for_again_and_nothing_runs_twice(
         async with behind.living(engine):
             for number in range(30):
                 await _losing(proxy, 7 * number, plain.submit(f"t{number}"))
-                await until_async(lambda n=number: len(engine.streams) > n, what=f"run {number}")
+                await engine.asked(number + 1)
                 stream = engine.streams[-1]
                 stream.say("word")
                 await _losing(proxy, 5 * number, _done(stream))
@@ -174,7 +175,7 @@ async def test_nothing_is_emitted_once_the_lease_has_ended(
     engine = Puppet()
     async with grid.living(engine) as living:
         await grid.submit("t1")
-        await until_async(lambda: engine.streams, what="the engine to be asked")
+        await engine.asked(1)
         engine.streams[0].say("first")
 
         async def first() -> bool:

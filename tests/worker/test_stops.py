@@ -51,7 +51,7 @@ async def test_the_slot_of_a_cancelled_run_serves_the_next(grid: Grid) -> None:
     async with grid.living(engine):
         for number in range(20):
             await grid.submit(f"t{number}")
-            await until_async(lambda n=number: len(engine.streams) > n, what="the next run")
+            await engine.asked(number + 1)
             engine.streams[-1].say("some")
             await grid.store.do(cancel(grid.store.keys, TaskId(f"t{number}"), "by the test"))
             await until_async(engine.streams[-1].closed.is_set, timeout_s=2)
@@ -62,7 +62,7 @@ async def test_silence_after_text_fails_a_streamed_run(grid: Grid) -> None:
     engine = Puppet()
     async with grid.living(engine):
         await grid.submit("t1")
-        await until_async(lambda: engine.streams, what="the engine to be asked")
+        await engine.asked(1)
         engine.streams[0].say("some")
         end = await grid.end("t1")
         assert engine.streams[0].closed.is_set()
@@ -134,10 +134,10 @@ async def test_a_bug_costs_one_attempt_and_not_the_worker(
     engine = Puppet()
     async with grid.living(engine):
         await grid.submit("t1")
-        await until_async(lambda: engine.streams, what="the engine to be asked")
+        await engine.asked(1)
         engine.streams[0].give(ValueError("oops"))
         task = await grid.in_state("t1", State.WAITING)
         await grid.submit("t2")
-        await until_async(lambda: len(engine.streams) == 2, what="the next run")
+        await engine.asked(2)
     assert "a bug in cogrid" in task.error
     assert "a bug in cogrid" in caplog.text

@@ -1,0 +1,163 @@
+"""Probes at the start and later, quarantine, and the trial."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from cogrid.config import Config
+from cogrid.config.settings import Worker as WorkerSettings
+from cogrid.engine.api import EngineError, Fault, Listed
+from cogrid.model.limits import Limits
+from cogrid.model.task import State
+from cogrid.model.worker import OfferState
+from cogrid.worker.trial import trial
+from tests.wait import until_async
+from tests.worker.grid import Grid
+from tests.worker.puppet import Puppet
+
+BROKEN = EngineError(Fault.SERVER, "the model runner has died")
+
+
+async def offers_are(grid: Grid, **states: OfferState) -> None:
+    """Waits until Redis knows these states ("gemma3" stands for "gemma3:1b" and so on)."""
+
+    async def told() -> bool:
+        worker = await grid.worker()
+        now = {o.name.partition(":")[0]: o.state for o in worker.offers} if worker else {}
+        return now == states
+
+    await until_async(told, what=f"{states}")
+
+
+async def test_it_is_ready_as_soon_as_one_model_passed(
+    grid: Grid, told: pytest.LogCaptureFixture
+) -> None:
+    engine = Puppet("gemma3:1b", "llama3.2:1b")
+    engine.refusals["gemma3:1b"] = BROKEN
+    async with grid.living(engine):
+        await offers_are(grid, gemma3=OfferState.FAILED, **{"llama3.2": OfferState.OK})
+    assert "[sanity] checking gemma3:1b ... FAILED: the model runner has died" in told.messages
+    assert "[sanity] checking llama3.2:1b ... OK" in told.messages
+
+
+async def test_without_a_model_that_works_it_does_not_register(grid: Grid) -> None:
+    engine = Puppet()
+    engine.refusals["gemma3:1b"] = BROKEN
+    async with grid.living(engine, ready=False):
+        await offers_are(grid, gemma3=OfferState.FAILED)
+        worker = await grid.worker()
+        assert worker is not None
+        assert (worker.state, worker.registered_at) == ("starting", "")
+        engine.refusals.clear()
+        await offers_are(grid, gemma3=OfferState.OK)
+        worker = await grid.worker()
+        assert worker is not None
+        assert worker.state == "ready"
+
+
+async def test_a_model_that_is_pulled_later_is_served(grid: Grid) -> None:
+    engine = Puppet()
+    async with grid.living(engine):
+        engine.models.append(Listed("llama3.2:1b"))
+        await grid.submit("t1", model="llama3.2:1b")
+        await engine.asked(1)
+        engine.models.pop(0)
+        await offers_are(grid, gemma3=OfferState.MISSING, **{"llama3.2": OfferState.OK})
+
+
+async def test_only_the_models_that_were_named_are_offered(grid: Grid) -> None:
+    engine = Puppet("gemma3:1b", "llama3.2:1b")
+    async with grid.living(engine, models=("gemma3:1b", "bge-m3")):
+        ok, missing = OfferState.OK, OfferState.MISSING
+        await offers_are(grid, gemma3=ok, **{"bge-m3": missing})
+        assert engine.probes == ["gemma3:1b"]
+
+
+async def test_a_model_that_fails_three_times_is_left_alone_and_the_other_goes_on(
+    grid: Grid,
+) -> None:
+    grid.limits = replace(grid.limits, quarantine_s=30.0, quarantine_max_s=60.0)
+    engine = Puppet("gemma3:1b", "llama3.2:1b")
+    async with grid.living(engine):
+        await offers_are(grid, gemma3=OfferState.OK, **{"llama3.2": OfferState.OK})
+        for number in range(3):
+            await grid.submit(f"bad{number}")
+            await engine.asked(number + 1)
+            engine.streams[-1].give(BROKEN)
+            await grid.in_state(f"bad{number}", State.WAITING)
+        await offers_are(grid, gemma3=OfferState.QUARANTINED, **{"llama3.2": OfferState.OK})
+        worker = await grid.worker()
+        assert worker is not None
+        offer = worker.offer("gemma3:1b")
+        assert offer is not None
+        assert offer.reason == "the model runner has died"
+        assert abs(offer.since_ms - worker.beat_at_ms) < 2000
+        await grid.submit("waits")
+        await grid.submit("asked", queue="tasks:cpu:esxi")
+        await grid.submit("good", model="llama3.2:1b")
+        await engine.asked(4)
+        engine.streams[-1].done()
+        assert (await grid.end("good")).state is State.DONE
+        # What asked for this worker waits with the others for one that can.
+        handed_back = await grid.in_state("asked", State.PENDING)
+        assert handed_back.queue == "tasks:cpu:shared:gemma3:1b"
+        assert (await grid.task("waits")).state is State.PENDING
+
+
+async def test_a_quarantine_ends_with_a_probe(grid: Grid) -> None:
+    grid.limits = replace(grid.limits, quarantine_s=0.2)
+    engine = Puppet()
+    async with grid.living(engine):
+        engine.refusals["gemma3:1b"] = BROKEN
+        for number in range(3):
+            await grid.submit(f"bad{number}")
+            await engine.asked(number + 1)
+            engine.streams[-1].give(BROKEN)
+        probes = len(engine.probes)
+        await until_async(lambda: len(engine.probes) >= probes + 2, what="probes")
+        await grid.submit("t1")
+        engine.refusals.clear()
+        await engine.asked(4)
+
+
+async def test_an_engine_that_goes_and_comes_back_is_used_again_at_once(
+    grid: Grid, told: pytest.LogCaptureFixture
+) -> None:
+    grid.limits = replace(grid.limits, quarantine_s=60.0, quarantine_max_s=60.0)
+    engine = Puppet()
+    async with grid.living(engine):
+        engine.away = EngineError(Fault.UNREACHABLE, "nothing answers")
+        await offers_are(grid, gemma3=OfferState.QUARANTINED)
+        engine.away = None
+        await offers_are(grid, gemma3=OfferState.OK)
+    assert told.messages.count("[engine] lost: nothing answers") == 1
+    assert told.messages.count("[engine] back: puppet:") == 1
+
+
+async def test_a_probe_that_hangs_ends_at_its_limit() -> None:
+    class Hanging(Puppet):
+        async def probe(self, model: Listed) -> None:
+            await super().probe(model)
+            await until_async(lambda: False, timeout_s=60)
+
+    limits = replace(Limits(), load_s=0.1, prompt_s=0.1, tick_s=0.1)
+    config = Config(worker=WorkerSettings(id="esxi"), limits=limits)
+    assert await trial(config, 10.0, Hanging()) == 3
+
+
+async def test_a_trial_tells_by_its_status(told: pytest.LogCaptureFixture) -> None:
+    config = Config(worker=WorkerSettings(id="esxi"), limits=Limits().scaled(0.1))
+    engine = Puppet("gemma3:1b", "llama3.2:1b")
+    assert await trial(config, 5.0, engine) == 0
+    assert "[trial] 2 of 2 models are fine" in told.messages
+    engine.refusals["llama3.2:1b"] = BROKEN
+    assert await trial(config, 5.0, engine) == 3
+    assert "[trial] llama3.2:1b: failed" in told.messages
+    assert "[trial] 1 of 2 models are fine" in told.messages
+    engine.models.clear()
+    assert await trial(config, 5.0, engine) == 3
+    missing = Config(worker=WorkerSettings(id="esxi", engine="http://127.0.0.1:9"))
+    assert await trial(missing, 0.3) == 3
+    assert "[trial] not done within 0.3 s" in told.messages

@@ -1,0 +1,47 @@
+"""The watchdog's feed and the drill's switch."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from cogrid.worker.drill import HANG_ENV, Hang
+from cogrid.worker.notify import Notify
+
+
+@pytest.mark.parametrize("abstract", [False, True])
+def test_systemd_hears_what_it_asked_for(tmp_path: Path, abstract: bool) -> None:
+    name = f"@cogrid-{tmp_path}" if abstract else str(tmp_path / "n")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(f"\0{name[1:]}" if abstract else name)
+        listener.settimeout(5)
+        notify = Notify({"NOTIFY_SOCKET": name})
+        notify.ready()
+        for _ in range(100):
+            notify.alive()
+        notify.stopping()
+        notify.close()
+        assert [listener.recv(100) for _ in range(3)] == [
+            b"READY=1",
+            b"WATCHDOG=1",
+            b"STOPPING=1",
+        ]
+
+
+def test_without_systemd_or_with_a_dead_one_nothing_happens(tmp_path: Path) -> None:
+    for env in ({}, {"NOTIFY_SOCKET": str(tmp_path / "gone")}):
+        notify = Notify(env)
+        notify.ready()
+        notify.alive()
+        notify.close()
+        notify.alive()
+
+
+def test_the_switch_is_a_file(tmp_path: Path) -> None:
+    assert not Hang({}).on()
+    hang = Hang({HANG_ENV: str(tmp_path / "hang")})
+    assert not hang.on()
+    (tmp_path / "hang").touch()
+    assert hang.on()
