@@ -6,6 +6,8 @@ import logging
 import time
 from dataclasses import dataclass, field
 
+from cogrid.coordinator.shown import shown
+
 log = logging.getLogger(__name__)
 
 
@@ -36,7 +38,7 @@ class Line:
         """Log it."""
         if not log.isEnabledFor(logging.INFO):
             return
-        said = [f"{self.method} {self.path} {self.status or '-'} {self.outcome}"]
+        said = [f"{self.method} {shown(self.path)} {self.status or '-'} {self.outcome}"]
         if self.task:
             said.append(f"task={self.task}")
         for name in ("model", "queue", "worker", "user"):

@@ -8,7 +8,13 @@ from typing import Any
 
 from cogrid.coordinator.accesslog import Line
 from cogrid.coordinator.answer import ENDPOINTS, answer
-from cogrid.coordinator.errors import RefusedError, body_of, store_refusal
+from cogrid.coordinator.errors import (
+    NotTakenError,
+    RefusedError,
+    body_of,
+    dialect_of,
+    store_refusal,
+)
 from cogrid.coordinator.exchange import JSON, Exchange, Header, LeftError, Receive, Send
 from cogrid.coordinator.routes import OPEN, routes
 from cogrid.coordinator.services import Services
@@ -39,8 +45,7 @@ class App:
             if endpoint is None:
                 await self._other(scope, receive, exchange, send)
             elif exchange.method != "POST":
-                message = f"{exchange.path} takes POST, not {exchange.method}"
-                raise RefusedError("method_not_allowed", message)
+                raise NotTakenError(exchange.path, exchange.method, ("POST",))
             else:
                 await answer(self._services, endpoint, exchange, line)
         except LeftError:
@@ -98,17 +103,12 @@ class App:
         return exchange.path if hot or exchange.path in OPEN else "other"
 
 
-def dialect_of(path: str) -> Dialect:
-    """Whose errors are expected under a path."""
-    return Dialect.OLLAMA if path.startswith("/api/") else Dialect.OPENAI
-
-
 def _headers(refusal: RefusedError) -> list[Header]:
     headers = [JSON, _SPARE]
     if refusal.retry_after_s:
         headers.append((b"retry-after", b"%d" % refusal.retry_after_s))
     if refusal.code == "unauthorized":
         headers.append((b"www-authenticate", b"Bearer"))
-    if refusal.code == "method_not_allowed":
-        headers.append((b"allow", b"POST"))
+    if isinstance(refusal, NotTakenError):
+        headers.append((b"allow", ", ".join(refusal.takes).encode()))
     return headers

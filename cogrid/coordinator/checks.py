@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from cogrid.coordinator.errors import RefusedError
+from cogrid.coordinator.shown import shown
 
 _decoder = msgspec.json.Decoder()
 
@@ -42,8 +43,8 @@ def model_of(payload: Mapping[str, Any]) -> str:
     if not model.strip():
         raise RefusedError("bad_request", "model is required", "name a model, or auto")
     if not model.isprintable():
-        shown = ascii(model)[1:-1][:80]
-        raise RefusedError("bad_request", f"the model's name {shown} has control characters")
+        message = f"the model's name {shown(model)} has control characters"
+        raise RefusedError("bad_request", message)
     return model
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from cogrid.coordinator.shown import shown
 from cogrid.errors import CogridError
 from cogrid.model.chat import Dialect, End
 from cogrid.store.refusal import StoreError
@@ -22,6 +23,7 @@ class Row:
 _INVALID, _LIMIT, _SERVER = "invalid_request_error", "rate_limit_error", "server_error"
 
 TABLE: dict[str, Row] = {
+    "bad_http": Row(400, _INVALID),
     "bad_json": Row(400, _INVALID),
     "bad_request": Row(400, _INVALID),
     "engine_refused": Row(400, _INVALID),
@@ -38,6 +40,7 @@ TABLE: dict[str, Row] = {
     "rate_limited": Row(429, _LIMIT),
     "queue_full": Row(429, _LIMIT),
     "queue_wait": Row(429, _LIMIT),
+    "headers_too_large": Row(431, _INVALID),
     "internal": Row(500, _SERVER),
     "engine_error": Row(502, _SERVER),
     "broken_stream": Row(502, _SERVER),
@@ -78,6 +81,15 @@ class RefusedError(CogridError):
         return f"{self.message}: {self.hint}" if self.hint else self.message
 
 
+class NotTakenError(RefusedError):
+    """A path that is there, asked by a method that it does not take."""
+
+    def __init__(self, path: str, method: str, takes: tuple[str, ...]) -> None:
+        message = f"{shown(path)} takes {' and '.join(takes)}, not {method}"
+        super().__init__("method_not_allowed", message)
+        self.takes = takes
+
+
 def failed(end: End) -> RefusedError:
     """The refusal for a task that ended without an answer."""
     message = end.message or f"the task ended as {end.state.value}"
@@ -87,6 +99,11 @@ def failed(end: End) -> RefusedError:
 def store_refusal(error: StoreError) -> RefusedError:
     """The refusal for a request that meets no usable Redis."""
     return RefusedError("store_unreachable", error.message, error.hint, 2 if error.passing else 0)
+
+
+def dialect_of(path: str) -> Dialect:
+    """Whose errors are expected under a path."""
+    return Dialect.OLLAMA if path.startswith("/api/") else Dialect.OPENAI
 
 
 _json = msgspec.json.Encoder()

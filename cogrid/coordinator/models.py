@@ -14,6 +14,7 @@ from cogrid.coordinator.asked import name_of
 from cogrid.coordinator.checks import model_of, read_object
 from cogrid.coordinator.errors import RefusedError
 from cogrid.coordinator.services import Services
+from cogrid.coordinator.shown import shown
 from cogrid.model.worker import Offer, Worker
 from cogrid.rules.grid import Grid, Seat
 from cogrid.rules.health import health
@@ -153,8 +154,8 @@ def _seats(services: Services, model: str) -> tuple[Seat, ...]:
         return ()
     seats = grid.homes.get(model)
     if not seats:
-        shown = model if model.isprintable() else ascii(model)[1:-1]
-        raise RefusedError("model_not_found", f"model '{shown[:256]}' has no home in this grid")
+        message = f"model '{shown(model, 256)}' has no home in this grid"
+        raise RefusedError("model_not_found", message)
     return seats
 
 

@@ -10,8 +10,9 @@ from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
 from cogrid.coordinator import health, models, tasks
-from cogrid.coordinator.errors import RefusedError
+from cogrid.coordinator.errors import NotTakenError, RefusedError
 from cogrid.coordinator.services import Services
+from cogrid.coordinator.shown import shown
 
 Handler = Callable[[Services, Request], Awaitable[Response]]
 
@@ -46,9 +47,7 @@ class Answers:
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         handler = self._handlers.get(method)
         if handler is None:
-            takes = " and ".join(self._handlers)
-            message = f"{scope['path']} takes {takes}, not {scope['method']}"
-            raise RefusedError("method_not_allowed", message)
+            raise NotTakenError(scope["path"], scope["method"], tuple(self._handlers))
         response = await handler(self._services, Request(scope, receive))
         await response(scope, receive, send)
 
@@ -61,6 +60,4 @@ def routes(services: Services) -> Router:
 
 
 async def _unknown(scope: Scope, receive: Receive, send: Send) -> None:
-    path = str(scope["path"])[:100]
-    shown = path if path.isprintable() else ascii(path)[1:-1]
-    raise RefusedError("not_found", f"there is nothing at {shown}")
+    raise RefusedError("not_found", f"there is nothing at {shown(scope['path'])}")

@@ -18,6 +18,7 @@ from cogrid.coordinator.access import is_loopback
 from cogrid.coordinator.app import App
 from cogrid.coordinator.errors import RefusedError
 from cogrid.coordinator.services import Services
+from cogrid.coordinator.wire import Wire
 from cogrid.errors import UsageError
 from cogrid.store.address import Address
 from cogrid.store.refusal import StoreError
@@ -141,7 +142,7 @@ def _settings(app: App) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         loop="none",
-        http="httptools",
+        http=Wire,
         ws="none",
         lifespan="off",
         interface="asgi3",

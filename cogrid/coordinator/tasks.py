@@ -14,7 +14,7 @@ from cogrid.coordinator.accepting import accept, before, limited, listen, task_i
 from cogrid.coordinator.access import Caller
 from cogrid.coordinator.answer import ENDPOINTS
 from cogrid.coordinator.checks import read_object, wrong
-from cogrid.coordinator.errors import RefusedError
+from cogrid.coordinator.errors import NotTakenError, RefusedError
 from cogrid.coordinator.exchange import Exchange, LeftError, too_large
 from cogrid.coordinator.gathered import Gathered
 from cogrid.coordinator.live import Follower
@@ -141,9 +141,7 @@ class Events:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = Exchange(scope, receive, send)
         if exchange.method not in ("GET", "HEAD"):
-            raise RefusedError(
-                "method_not_allowed", f"{exchange.path} takes GET, not {exchange.method}"
-            )
+            raise NotTakenError(exchange.path, exchange.method, ("GET",))
         services = self._services
         known = await _known(services, scope["path_params"]["task"], scope["caller"])
         last_id = exchange.header(b"last-event-id").strip() or START

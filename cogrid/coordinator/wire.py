@@ -1,0 +1,70 @@
+"""HTTP itself: uvicorn's protocol, with a limit on heads and with refusals in cogrid's form."""
+
+from __future__ import annotations
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from cogrid.coordinator.errors import RefusedError, body_of, dialect_of
+from cogrid.coordinator.exchange import DRAIN_S
+
+HEAD_BYTES = 64 * 1024
+"""Of a request line and headers that are not complete yet. The parser keeps what comes, so without
+a limit one client could fill the memory; common clients send 1 kB, and other servers take 8 to
+64."""
+
+_PHRASES = {400: b"Bad Request", 431: b"Request Header Fields Too Large"}
+
+
+class Wire(HttpToolsProtocol):
+    """One connection. Requests that are none are answered here, before any application."""
+
+    _head = True
+    _head_bytes = 0
+    _refused = False
+
+    def on_message_begin(self) -> None:
+        self._head, self._head_bytes = True, 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._head = False
+        super().on_headers_complete()
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
+        super().data_received(data)
+        if self._head and not self._refused:
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_BYTES:
+                message = f"the request's headers have more than {HEAD_BYTES} bytes"
+                self._refuse(RefusedError("headers_too_large", message, "send fewer"))
+
+    def send_400_response(self, msg: str) -> None:
+        """What the parser could not read."""
+        self._refuse(RefusedError("bad_http", "the request is not HTTP/1.1 as it should be"))
+
+    def _refuse(self, refusal: RefusedError) -> None:
+        """Answer, and end the connection when the client has had time to read that: closing at once
+        while it still sends would reset the connection under the answer."""
+        self._refused = True
+        if self.cycle is not None and not self.cycle.response_complete:
+            if self.cycle.response_started:
+                self.transport.close()  # inside another answer there is no place for this one
+                return
+            # The application waits for the rest of what turned out to be none.
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        body = body_of(refusal, dialect_of(self._path()))
+        head = (
+            b"HTTP/1.1 %d %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
+            b"cache-control: no-store\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head % (refusal.status, _PHRASES[refusal.status], len(body)) + body)
+        self.transport.write_eof()
+        self.loop.call_later(DRAIN_S, self.transport.close)
+
+    def _path(self) -> str:
+        """As far as it was read."""
+        url: bytes = getattr(self, "url", b"")
+        return url.partition(b"?")[0].decode("latin-1")
