@@ -5,7 +5,7 @@ from __future__ import annotations
 from cogrid.coordinator.access import Caller
 from cogrid.coordinator.affinity import key_of
 from cogrid.coordinator.asked import Asked
-from cogrid.coordinator.errors import RefusedError
+from cogrid.coordinator.errors import RefusedError, store_refusal
 from cogrid.coordinator.services import Services
 from cogrid.model.names import queue_model, queue_pool, queue_worker
 from cogrid.model.task import Band
@@ -23,6 +23,9 @@ async def place(
     if refused and await services.registry.freshen():
         found = _place(services, asked, caller, worker, band, size)
     if isinstance(found, Refused):
+        if found.status == 503 and services.outage.error:
+            # Workers that cannot renew look dead; what is wrong is Redis.
+            raise store_refusal(services.outage.error)
         raise RefusedError(found.code, found.message, retry_after_s=found.retry_after_s)
     owner = queue_worker(found.route.queue)
     if owner:

@@ -37,6 +37,7 @@ class Services:
     metrics: Metrics
     departures: Departures
     watch: Watch
+    outage: Outage
 
     @classmethod
     def of(cls, config: Config, address: Address) -> Services:
@@ -57,7 +58,8 @@ class Services:
             affinity=Affinity(),
             metrics=Metrics(limits, lambda: registry.snapshot, lambda: len(live)),
             departures=Departures(store, limits),
-            watch=Watch(side, registry, limits),
+            watch=Watch(side, registry, limits, outage),
+            outage=outage,
         )
 
     @contextlib.asynccontextmanager

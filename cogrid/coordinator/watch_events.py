@@ -12,6 +12,7 @@ from cogrid.model.worker import Health, OfferState, Worker
 from cogrid.rules.health import ghost_evidence, health
 from cogrid.store.async_client import AsyncStore
 from cogrid.store.events import Event, read_events, read_last_event
+from cogrid.store.outage import Outage
 from cogrid.store.refusal import StoreError
 
 log = logging.getLogger(__name__)
@@ -22,10 +23,13 @@ EVENTS_MOST = 1000
 class Watch:
     """Starts at the newest event: what happened before is in the log of whoever was there."""
 
-    def __init__(self, store: AsyncStore, registry: Registry, limits: Limits) -> None:
+    def __init__(
+        self, store: AsyncStore, registry: Registry, limits: Limits, outage: Outage
+    ) -> None:
         self._store = store
         self._registry = registry
         self._limits = limits
+        self._outage = outage
         self._last = ""
         self._said: dict[str, str] = {}
         registry.changed = self.compare
@@ -56,7 +60,11 @@ class Watch:
                 return
 
     def compare(self, before: Snapshot, after: Snapshot) -> None:
-        """Say which workers have become dead or ghosts, or have come back."""
+        """Say which workers have become dead or ghosts, or have come back. Where Redis was not
+        well for us, workers may have lived and not been heard: nothing is said until a lease
+        later."""
+        if self._outage.doubtful(self._limits.lease_s):
+            return
         now_ms, hold_ms = after.taken_at_ms, after.reaper.hold_until_ms
         here = {}
         for worker in after.workers:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
 import threading
 import time
 from collections.abc import Callable
 
-from cogrid.errors import CogridError
+from cogrid.store.refusal import StoreError
 
 log = logging.getLogger(__name__)
 
@@ -26,14 +27,26 @@ class Outage:
         self._lock = threading.Lock()
         self._missing: set[str] = set()
         self._since_s = 0.0
+        self._over_s = -math.inf
+        self._error: StoreError | None = None
 
-    def lost(self, who: str, error: CogridError) -> None:
+    @property
+    def error(self) -> StoreError | None:
+        """What is wrong now, as it was first told; None where nothing is."""
+        return self._error
+
+    def doubtful(self, within_s: float) -> bool:
+        """True in an outage and for so long after it: others may have suffered the same."""
+        return self._error is not None or self._clock() - self._over_s < within_s
+
+    def lost(self, who: str, error: StoreError) -> None:
         """A call of ``who`` failed."""
         with self._lock:
             first = not self._missing
             self._missing.add(who)
             if first:
                 self._since_s = self._clock()
+                self._error = error
         if first:
             hint = f" ({error.hint})" if error.hint else ""
             log.warning("[redis] lost: %s%s; %s", error.message, hint, self._what)
@@ -45,8 +58,11 @@ class Outage:
         with self._lock:
             last = self._missing == {who}
             self._missing.discard(who)
+            if last:
+                self._over_s = self._clock()
+                self._error = None
         if last:
-            log.warning("[redis] back after %.1f s", self._clock() - self._since_s)
+            log.warning("[redis] back after %.1f s", self._over_s - self._since_s)
 
 
 def wait_s(failures: int, tick_s: float) -> float:
