@@ -4,6 +4,7 @@ grid is well again, and healthy workers lose nothing."""
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -36,6 +37,7 @@ SLACK_S = 20.0
 """For a busy machine, whatever the limits are."""
 LINES = 4
 """A daemon may log in one outage: it is lost, it is back, and what follows from that."""
+REQUEST = re.compile(" (GET|POST) /")
 RECOVERIES = frozenset({"reaped", "moved", "retried", "handed_back", "claimed_again", "expired"})
 
 
@@ -56,7 +58,7 @@ class Busy:
     def lines(self) -> dict[str, list[str]]:
         """What each daemon has logged since then, but for requests."""
         return {
-            name: [line for line in _lines(self.grid, name)[count:] if " POST " not in line]
+            name: [line for line in _lines(self.grid, name)[count:] if not REQUEST.search(line)]
             for name, count in self.logged.items()
         }
 
@@ -232,6 +234,20 @@ class Refusal:
     sentence: str
 
 
+def _full_disk(grid: Grid) -> None:
+    """A save that fails, on a server that is told to save."""
+    assert grid.server.directory is not None
+    (grid.server.directory / "dump.rdb").mkdir()
+    grid.redis.config_set("save", "3600 1")
+    grid.redis.bgsave()
+
+
+def _empty_disk(grid: Grid) -> None:
+    assert grid.server.directory is not None
+    (grid.server.directory / "dump.rdb").rmdir()
+    grid.redis.bgsave()
+
+
 REFUSALS = {
     "read_only": Refusal(
         lambda grid: grid.redis.replicaof("127.0.0.1", free_port()),
@@ -249,8 +265,8 @@ REFUSALS = {
         "its memory is full",
     ),
     "disk": Refusal(
-        lambda grid: _full_disk(grid),
-        lambda grid: _empty_disk(grid),
+        _full_disk,
+        _empty_disk,
         "it cannot save to disk",
     ),
     "frozen": Refusal(
@@ -259,20 +275,6 @@ REFUSALS = {
         "cannot be reached",
     ),
 }
-
-
-def _full_disk(grid: Grid) -> None:
-    """A save that fails, on a server that is told to save."""
-    assert grid.server.directory is not None
-    (grid.server.directory / "dump.rdb").mkdir()
-    grid.redis.config_set("save", "3600 1")
-    grid.redis.bgsave()
-
-
-def _empty_disk(grid: Grid) -> None:
-    assert grid.server.directory is not None
-    (grid.server.directory / "dump.rdb").rmdir()
-    grid.redis.bgsave()
 
 
 async def refused(directory: Path, scale: float, refusal: Refusal) -> None:
