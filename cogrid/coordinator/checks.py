@@ -48,12 +48,13 @@ def model_of(payload: Mapping[str, Any]) -> str:
     return model
 
 
-def check(payload: Mapping[str, Any], fields: Mapping[str, str]) -> None:
-    """RefusedError for the first field of another type than ``fields`` names; null is none."""
+def check(payload: Mapping[str, Any], fields: Mapping[str, str], where: str = "") -> None:
+    """RefusedError for the first field of another type than ``fields`` names; null is none. where:
+    what the fields are of, such as ``messages[0].``"""
     for name, wanted in fields.items():
         value = payload.get(name)
         if value is not None and not _IS[wanted](value):
-            raise wrong(name, wanted, value)
+            raise wrong(where + name, wanted, value)
 
 
 def wrong(name: str, wanted: str, value: object) -> RefusedError:
@@ -117,6 +118,7 @@ _IS: dict[str, Callable[[Any], bool]] = {
     "a list of texts": _texts,
     "an object": lambda value: isinstance(value, dict),
     "a text or a list of texts": lambda value: isinstance(value, str) or _texts(value),
+    "a text or a list of parts": lambda value: isinstance(value, (str, list)),
     "a text or an object": lambda value: isinstance(value, (str, dict)),
     "true, false or a text": lambda value: isinstance(value, (bool, str)),
     "a number or a text": lambda value: _number(value) or isinstance(value, str),

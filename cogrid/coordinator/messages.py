@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from cogrid.coordinator.checks import wrong
+from cogrid.coordinator.checks import check, wrong
+from cogrid.coordinator.errors import RefusedError
+from cogrid.model.chat import Dialect
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +24,37 @@ class Said:
     goes_on: bool
 
 
-def listen(messages: list[Any]) -> Said:
-    """Read messages of either dialect; RefusedError where they are none."""
+_FIELDS = {
+    Dialect.OPENAI: {
+        "content": "a text or a list of parts",
+        "name": "a text",
+        "images": "a list of texts",
+        "tool_calls": "a list of objects",
+        "tool_call_id": "a text",
+    },
+    Dialect.OLLAMA: {
+        "content": "a text",
+        "images": "a list of texts",
+        "tool_calls": "a list of objects",
+        "tool_name": "a text",
+    },
+}
+
+
+def listen(messages: list[Any], dialect: Dialect) -> Said:
+    """Read the messages of a chat; RefusedError where they are none."""
     last, first, system, chars, images, goes_on = "", None, "", 0, False, False
+    fields = _FIELDS[dialect]
     for place, message in enumerate(messages):
+        where = f"messages[{place}]"
         if not isinstance(message, dict):
-            raise wrong(f"messages[{place}]", "an object with a role and content", message)
+            raise wrong(where, "an object with a role and content", message)
         role = message.get("role")
         if not isinstance(role, str) or not role:
-            raise wrong(f"messages[{place}].role", "a text such as user", role)
-        text, seen = _content(message, place)
+            raise wrong(f"{where}.role", "a text such as user", role)
+        check(message, fields, f"{where}.")
+        _check_calls(message.get("tool_calls") or (), where)
+        text, seen = _content(message, where)
         chars += len(text)
         images = images or seen
         if role == "user":
@@ -43,28 +67,48 @@ def listen(messages: list[Any]) -> Said:
     return Said(last, first or "", system, chars, images, goes_on)
 
 
-def _content(message: dict[str, Any], place: int) -> tuple[str, bool]:
-    content = message.get("content")
-    images = message.get("images")
-    if images is not None and not isinstance(images, list):
-        raise wrong(f"messages[{place}].images", "a list of texts", images)
-    calls = message.get("tool_calls")
-    if calls is not None and not isinstance(calls, list):
-        raise wrong(f"messages[{place}].tool_calls", "a list", calls)
-    if isinstance(content, str):
-        return content, bool(images)
-    if content is None:
-        return "", bool(images)
+def _check_calls(calls: Iterable[dict[str, Any]], where: str) -> None:
+    for place, call in enumerate(calls):
+        function = call.get("function")
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            told = f"{where}.tool_calls[{place}] names no function"
+            raise RefusedError("bad_request", told, "send the call as it came")
+        inner = f"{where}.tool_calls[{place}].function."
+        check(function, {"arguments": "a text or an object"}, inner)
+
+
+def _content(message: dict[str, Any], where: str) -> tuple[str, bool]:
+    """Its text, and whether there is an image."""
+    content, seen = message.get("content"), bool(message.get("images"))
     if not isinstance(content, list):
-        raise wrong(f"messages[{place}].content", "a text or a list of parts", content)
-    texts, seen = [], bool(images)
-    for part in content:
+        return content or "", seen
+    texts = []
+    for place, part in enumerate(content):
         if isinstance(part, str):
             texts.append(part)
             continue
+        inner = f"{where}.content[{place}]"
         if not isinstance(part, dict) or not isinstance(part.get("type"), str):
-            raise wrong(f"messages[{place}].content", "a list of parts, each with a type", part)
-        if isinstance(part.get("text"), str):
-            texts.append(part["text"])
-        seen = seen or part["type"] in ("image_url", "input_image")
+            raise wrong(inner, "a part with a type", part)
+        match part["type"]:
+            case "text" | "input_text":
+                texts.append(_text(part.get("text"), f"{inner}.text"))
+            case "image_url":
+                _check_image(part.get("image_url"), f"{inner}.image_url")
+                seen = True
+            case "input_image":
+                seen = True
     return "\n".join(texts), seen
+
+
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise wrong(where, "a text", value)
+    return value
+
+
+def _check_image(value: Any, where: str) -> None:
+    """An address, or an object that holds it."""
+    url = value.get("url") if isinstance(value, dict) else value
+    if not isinstance(url, str):
+        raise wrong(where, 'an object such as {"url": "data:image/png;base64,…"}', value)

@@ -47,7 +47,7 @@ def read_chat(body: bytes) -> Asked:
     """``POST /api/chat``"""
     payload, shown = _read(body, _CHAT)
     messages = payload.get("messages") or []
-    said = listen(messages)
+    said = listen(messages, Dialect.OLLAMA)
     stream = _stream(payload)
     tools = bool(payload.get("tools"))
     return Asked(

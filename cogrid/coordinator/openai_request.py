@@ -48,7 +48,7 @@ def read_chat(body: bytes) -> Asked:
         raise RefusedError(
             "bad_request", "messages is missing or empty", "send at least one message"
         )
-    said = listen(messages)
+    said = listen(messages, Dialect.OPENAI)
     stream, include_usage = _stream(payload)
     tools = bool(payload.get("tools"))
     return Asked(
