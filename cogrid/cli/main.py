@@ -6,17 +6,17 @@ httpx nor paramiko.
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 
 import click
 
 from cogrid import __version__
+from cogrid.cli.lazy import LazyGroup, Members
 from cogrid.cli.output import print_error
 from cogrid.errors import CogridError, Exit, UsageError
 
-COMMANDS: dict[str, tuple[str, str]] = {
+COMMANDS: Members = {
     "up": ("cogrid.cli.up", "Run the whole grid on this machine."),
     "chat": ("cogrid.cli.chat", "Ask the grid a question and stream the answer."),
     "status": ("cogrid.cli.status", "Workers, queues, tasks, reaper and Redis at a glance."),
@@ -28,29 +28,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reaper": ("cogrid.cli.reaper", "Free what is stuck: once, as a dry run, or as a daemon."),
     "key": ("cogrid.cli.key", "API keys."),
 }
-"""Name -> module (its ``command`` is the click command) and the line that ``--help`` shows."""
-
-
-class Commands(click.Group):
-    """A group whose commands are imported when they are called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        command = importlib.import_module(COMMANDS[cmd_name][0]).command
-        assert isinstance(command, click.Command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+"""The commands in the order in which ``--help`` shows them."""
 
 
 @click.group(
-    cls=Commands,
+    cls=LazyGroup,
+    members=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="cogrid")

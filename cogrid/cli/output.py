@@ -12,9 +12,13 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cogrid.errors import CogridError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
 SCHEMA = 1
 
@@ -69,23 +73,80 @@ def print_error(error: CogridError, as_json: bool) -> int:
     return int(error.exit_code)
 
 
-def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Rows under their columns. In a pipe: tab-separated, with the columns' names as first line."""
-    cells = [[clean("-" if cell is None or cell == "" else cell) for cell in row] for row in rows]
+def print_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    first_to_go: Sequence[str] = (),
+) -> None:
+    """Rows under their columns. In a pipe: tab-separated, with the columns' names as first line.
+
+    first_to_go: columns that a narrow terminal may do without, in this order; never one that names
+    something. Where even the others do not fit, each row becomes a block of lines.
+    """
+    cells = [[_fit(_cell(cell), sys.stdout) for cell in row] for row in rows]
     if not on_terminal():
         for line in ([name.lower() for name in columns], *cells):
             _write("\t".join(line))
         return
+    from rich.cells import cell_len
     from rich.console import Console
+
+    from cogrid.cli.layout import kept_columns
+
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=False)
+    widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
+    order = [columns.index(name) for name in first_to_go]
+    kept = kept_columns(widths, order, console.width)
+    if kept:
+        _print_columns(console, title, columns, cells, kept)
+    else:
+        _print_blocks(console, title, columns, cells)
+
+
+def _print_columns(
+    console: Console,
+    title: str,
+    columns: Sequence[str],
+    cells: list[list[str]],
+    kept: tuple[int, ...],
+) -> None:
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
-    for name in columns:
-        table.add_column(name, overflow="fold", header_style="bold")
+    for column in kept:
+        table.add_column(columns[column], overflow="fold", header_style="bold")
     for line in cells:
-        table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in line))
-    Console(file=sys.stdout, highlight=False, soft_wrap=False).print(table)
+        table.add_row(*(_styled(line[column]) for column in kept))
+    console.print(table)
+
+
+def _print_blocks(
+    console: Console, title: str, columns: Sequence[str], cells: list[list[str]]
+) -> None:
+    """A row as lines of name and value, for terminals that are narrower than the table."""
+    from rich.table import Table
+
+    if title:
+        console.print(title, style="italic", markup=False)
+    for line in cells:
+        block = Table(box=None, pad_edge=False, show_header=False)
+        block.add_column(style="bold", no_wrap=True)
+        block.add_column(overflow="fold")
+        for name, cell in zip(columns, line, strict=True):
+            block.add_row(name, _styled(cell))
+        console.print(block)
+        _write("")
+
+
+def _cell(value: object) -> str:
+    return clean("-" if value is None or value == "" else value)
+
+
+def _styled(cell: str) -> Text:
+    from rich.text import Text
+
+    return Text(cell, style=_STYLES.get(cell, ""))
 
 
 def print_heading(text: str) -> None:

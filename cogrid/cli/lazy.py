@@ -1,0 +1,36 @@
+"""Groups whose commands are imported when they are called, so that help and completion are quick
+and load nothing that they do not need."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import click
+
+Members = dict[str, tuple[str, str]]
+"""Name -> where the click command is (``module`` or ``module:attribute``; the attribute is
+``command`` unless it is said) and the line that ``--help`` shows."""
+
+
+class LazyGroup(click.Group):
+    """A group of commands that are named and not yet loaded."""
+
+    def __init__(self, *args: Any, members: Members, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.members = members
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.members)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.members:
+            return None
+        module, _, attribute = self.members[cmd_name][0].partition(":")
+        command = getattr(importlib.import_module(module), attribute or "command")
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in self.members.items()])

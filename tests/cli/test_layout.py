@@ -1,0 +1,35 @@
+"""What a narrow terminal shows of a table."""
+
+from __future__ import annotations
+
+import pytest
+
+from cogrid.cli.layout import kept_columns
+
+WIDTHS = (10, 8, 12, 30)
+"""63 cells with the gaps."""
+
+
+@pytest.mark.parametrize(
+    ("room", "kept"),
+    [
+        (200, (0, 1, 2, 3)),
+        (63, (0, 1, 2, 3)),
+        (62, (0, 2, 3)),
+        (54, (0, 2, 3)),
+        (53, (0, 3)),
+        (41, (0, 3)),
+        (40, (0, 3)),
+        (27, (0, 3)),
+        (26, ()),
+    ],
+)
+def test_measures_go_in_order_then_names_fold_then_rows_become_blocks(
+    room: int, kept: tuple[int, ...]
+) -> None:
+    assert kept_columns(WIDTHS, (1, 2), room) == kept
+
+
+def test_without_columns_that_may_go_all_fold() -> None:
+    assert kept_columns((40, 40), (), 50) == (0, 1)
+    assert kept_columns((40, 40), (), 32) == ()
