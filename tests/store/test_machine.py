@@ -58,7 +58,9 @@ ACTIONS: dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]] = {
     "claim": (14, {"pick": PICK, "lost": ONE_IN_FIVE}),
     "renew": (6, {
         "pick": PICK, "lost": ONE_IN_FIVE,
-        "state": st.sampled_from([*[WorkerState.READY] * 6, *WorkerState]),
+        "state": st.sampled_from(
+            [*[WorkerState.READY] * 6, WorkerState.DRAINING, WorkerState.AWAY]
+        ),
     }),
     "say": (5, {"pick": PICK, "pieces": st.integers(1, 3), "lost": ONE_IN_FIVE}),
     "finish": (8, {

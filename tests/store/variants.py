@@ -57,26 +57,19 @@ def clocked(name: str) -> Script:
     return Script.of(name, _clock(script(name).source))
 
 
-def mutant(of: str, *changes: tuple[str, str]) -> Scripts:
-    """All scripts under the test's clock, and one of them (or, with ``of="*"``, each that has the
-    text) with pieces of its text replaced: what a mistake in it would look like."""
+def mutant(changes: dict[str, tuple[tuple[str, str], ...]]) -> Scripts:
+    """All scripts under the test's clock, with pieces of some scripts' text replaced: what a
+    mistake in them would look like."""
 
     @cache
     def scripts(name: str) -> Script:
         source = _clock(script(name).source)
-        if name == of:
-            for old, new in changes:
-                source = replaced(source, old, new)
-        elif of == "*":
-            for old, new in changes:
-                source = source.replace(old, new)
+        for old, new in changes.get(name, ()):
+            source = replaced(source, old, new)
         return Script.of(name, source)
 
-    if of == "*":
-        every = [script(name).source for name in script_names()]
-        assert all(any(old in source for source in every) for old, _ in changes)
-    else:
-        scripts(of)
+    for name in changes:
+        scripts(name)
     return scripts
 
 

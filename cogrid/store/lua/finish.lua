@@ -12,7 +12,7 @@ local id, token, outcome = ARGV[2], ARGV[3], ARGV[4]
 local function confirm(task)
   local worker = worker_key(ARGV[13])
   if redis.call('SREM', worker .. ':revoked', token) == 1 then
-    redis.call('HSET', worker, 'freed_at', int(now))
+    if redis.call('EXISTS', worker) == 1 then redis.call('HSET', worker, 'freed_at', int(now)) end
     if task and tokens_in(ARGV[8]) > 0 then
       local revoked = {user = task.user, key = task.key, model = task.model, worker = ARGV[13]}
       count_usage(revoked, 0, tokens_in(ARGV[8]), 0)
