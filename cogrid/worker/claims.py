@@ -26,6 +26,10 @@ costs no second wake-up."""
 HINTS = 100
 """Of an inbox, taken at once."""
 
+LISTEN_TICKS = 0.5
+"""A loop that finds work at every turn, and so never blocks, still reads its inbox so often, in
+ticks (seconds, by default): a run that was cancelled is in there."""
+
 NUDGE = "slot"
 """The member that a worker puts into its own inbox to wake itself."""
 
@@ -59,6 +63,8 @@ class Claims:
         self._hang = hang
         self._inbox = store.keys.inbox(name)
         self._has_news = False
+        self._heard_s = 0.0
+        self._renewals = 0
         self._blocked = False
         self._shut = False
         self._refused = False
@@ -87,6 +93,7 @@ class Claims:
 
     def renewed(self) -> None:
         """Redis knows this worker again; a claim that it refused may be asked anew."""
+        self._renewals += 1
         if self._refused:
             self.poke()
 
@@ -102,19 +109,26 @@ class Claims:
     async def _turn(self) -> None:
         while self._hang.on():  # noqa: ASYNC110 (a file sets no event)
             await asyncio.sleep(LINGER_S)
+        renewals = self._renewals
         reply = await self._desk.claim()
         self._outage.back("claims")
         self._beat()
         self._refused = reply is not None and reply.status != "ok"
-        if self._has_news:
+        if self._has_news or self._deaf:
             await self._read_inbox()
-        if reply is not None and reply.tasks and self._free:
+        again = reply is not None and reply.tasks and self._free
+        if again or (self._refused and renewals != self._renewals):
             return
         await self._wait()
 
     def _beat(self) -> None:
         self._held.turned_s = time.monotonic()
         self.turned()
+
+    @property
+    def _deaf(self) -> bool:
+        """True when it has not looked into its inbox for too long."""
+        return time.monotonic() - self._heard_s > LISTEN_TICKS * self._limits.tick_s
 
     @property
     def _free(self) -> bool:
@@ -135,6 +149,7 @@ class Claims:
             woken = await self._store.wait(hints, min(self._limits.block_s, self._limits.renew_s))
         finally:
             self._blocked = self._shut = False
+        self._heard_s = time.monotonic()
         if woken is not None and woken[0] == self._inbox:
             self._has_news = True
             self._hear(woken[1])
@@ -150,6 +165,7 @@ class Claims:
     async def _read_inbox(self) -> None:
         hints = await self._store.take_hints(self._inbox, HINTS)
         self._has_news = len(hints) == HINTS
+        self._heard_s = time.monotonic()
         for hint in hints:
             self._hear(hint)
 

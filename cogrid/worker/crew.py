@@ -83,6 +83,7 @@ class Crew:
         self._limits = limits
         self._who = who
         self._named = asyncio.Event()
+        self._renewals_end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._drain_wanted = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._loops: list[asyncio.Task[None]] = []
@@ -94,8 +95,8 @@ class Crew:
         self._loops = [loop.create_task(work) for work in (self._work(), self.runs.watch())]
 
     async def broken(self) -> None:
-        """Returns never; raises what ended a loop that should not end."""
-        await asyncio.gather(*self._loops)
+        """Returns never; raises what ended a loop, or the renewals, that should not end."""
+        await asyncio.gather(*self._loops, self._renewals_end)
 
     async def close(self) -> None:
         """Everything ends now, whatever it was about to say."""
@@ -132,10 +133,15 @@ class Crew:
         return tell
 
     def _hear(self, told: Told, asked_s: float) -> None:
-        if isinstance(told, Superseded):
+        if isinstance(told, Renewed):
+            self._hear_renewed(told, asked_s)
+        elif isinstance(told, Superseded):
             self.superseded_by = told.host
             self.over.set()
-            return
+        elif not self._renewals_end.done():
+            self._renewals_end.set_exception(told)
+
+    def _hear_renewed(self, told: Renewed, asked_s: float) -> None:
         self._named.set()
         self.desk.renewed()
         self.claims.renewed()

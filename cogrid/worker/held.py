@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import msgspec
+
 from cogrid.model.limits import Limits
 from cogrid.model.names import TaskId, Token
 from cogrid.model.worker import Offer, WorkerState
@@ -17,6 +19,7 @@ LEASE_MARGIN = 0.1
 """The last part of a lease (2 s of 20 s), in which a worker that was not renewed emits nothing:
 what was sent before arrives while the lease still runs."""
 
+_json = msgspec.json.Encoder()
 _BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -159,7 +162,12 @@ class Held:
             settled=settled,
             held=runs,
             lease_ms=lease_ms,
+            report=self._report(),
         )
+
+    def _report(self) -> bytes:
+        """Further facts for whoever looks at the hash."""
+        return _json.encode({"loaded": [o.name for o, _ in self._offers if o.loaded]})
 
     def _dated(self, offer: Offer, at_s: float) -> Offer:
         ahead_ms = self._redis_ahead_ms

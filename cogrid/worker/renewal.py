@@ -7,7 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from cogrid.model.limits import Limits
 from cogrid.model.worker import Wish
@@ -34,7 +34,8 @@ class Superseded:
     host: str
 
 
-Told = Renewed | Superseded
+Told = Renewed | Superseded | Exception
+"""An exception: a bug ended the thread; a worker that nobody renews must not go on."""
 
 
 class Renewal(threading.Thread):
@@ -90,23 +91,29 @@ class Renewal(threading.Thread):
 
     def run(self) -> None:
         store = self._connect()
-        failures = 0
         try:
-            while not self._stopped:
-                self._wake.clear()
-                try:
-                    pause_s = self._turn(store)
-                    failures = 0
-                    self._outage.back("renewals")
-                except StoreError as error:
-                    failures += 1
-                    self._outage.lost("renewals", error)
-                    pause_s = wait_s(failures, self._limits.tick_s)
-                if self._leaving:
-                    return
-                self._wake.wait(pause_s)
+            self._renew_on(store)
+        except Exception as error:
+            self._tell(error, time.monotonic())
         finally:
             store.close()
+
+    def _renew_on(self, store: Store) -> None:
+        failures = 0
+        while not self._stopped:
+            self._wake.clear()
+            leaving = self._leaving
+            try:
+                pause_s = self._turn(store)
+                failures = 0
+                self._outage.back("renewals")
+            except StoreError as error:
+                failures += 1
+                self._outage.lost("renewals", error)
+                pause_s = wait_s(failures, self._limits.tick_s)
+            if leaving:
+                return
+            self._wake.wait(pause_s)
 
     def _turn(self, store: Store) -> float:
         """Hello where that is needed, and a renewal; how long to wait until the next."""
@@ -133,8 +140,7 @@ class Renewal(threading.Thread):
         """Takes the name, or the refusal."""
         asked, _, pairs = self._held.claims()
         lease_ms = round(self._limits.lease_s * 1000)
-        who = replace(self._who, slots=self._held.slots)
-        welcome = store.do(hello(store.keys, who, lease_ms, asked, pairs))
+        welcome = store.do(hello(store.keys, self._who, lease_ms, asked, pairs))
         if welcome.status != "ok":
             return welcome
         self._named = self._ever_named = True

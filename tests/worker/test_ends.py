@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -186,3 +187,21 @@ async def test_what_redis_thinks_runs_here_is_handed_back(grid: Grid) -> None:
         assert (await grid.raw("HGET", "task:t1", "token")).decode() != token
         engine.streams[1].done()
         assert (await grid.end("t1")).state is State.DONE
+
+
+async def test_a_bug_in_the_renewals_ends_the_worker(
+    grid: Grid, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that nobody renews would go on as a dead one."""
+    engine = Puppet()
+    async with grid.living(engine) as living:
+        crew = living.life.crew
+        assert crew is not None
+
+        def broken(lease_ms: int) -> None:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(crew.held, "life", broken)
+        with pytest.raises(ZeroDivisionError):
+            await living.task
+        living.task = asyncio.create_task(asyncio.sleep(0, 0))
