@@ -44,7 +44,7 @@ class Line:
         for name in ("model", "queue", "worker", "user"):
             value = getattr(self, name)
             if value:
-                said.append(f"{name}={value}")
+                said.append(f"{name}={shown(value, 300)}")
         if self.first_at:
             said.append(f"first={self.first_at - self.began_at:.3f}s")
         if self.completion_tokens or self.prompt_tokens:
