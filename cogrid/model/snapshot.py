@@ -13,7 +13,8 @@ from cogrid.model.worker import Worker
 class QueueDepth:
     """One non-empty queue. oldest_ms: when its oldest task was queued (Redis ms), 0 if not read.
     active_ms: when it was last served or became non-empty. gap_s: mean seconds between claims of
-    the last ten minutes, 0 if unknown. waiting: (band, user) -> tasks, empty if not read."""
+    the last ten minutes, 0 if unknown; gap_sd_s: their standard deviation. waiting: (band, user)
+    -> tasks, empty if not read."""
 
     name: Queue
     depth: int
@@ -21,6 +22,7 @@ class QueueDepth:
     active_ms: int = 0
     gap_s: float = 0.0
     waiting: dict[tuple[int, str], int] = field(default_factory=dict, hash=False)
+    gap_sd_s: float = 0.0
 
     @property
     def pool(self) -> str:

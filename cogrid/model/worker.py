@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from cogrid.model.names import Queue, TaskId, Token, WorkerId, own_queue, shared_queue
 
@@ -64,7 +65,8 @@ class Worker:
     lease_until_ms: score in ``grid:workers``, None where there is no lease at all (a hash left
     over). known: the hash exists. Stamps are Redis time in ms; 0 means never. tasks: what it
     runs. revoked: tokens taken from it and not yet confirmed; each still occupies a slot. taken:
-    how many both are, where they were only counted.
+    how many both are, where they were only counted. claim_age_ms: how long ago its claim loop had
+    turned when it last renewed. report: further facts that it tells, by name.
     """
 
     id: WorkerId
@@ -91,6 +93,8 @@ class Worker:
     revoked: tuple[Token, ...] = ()
     wish: Wish = Wish()
     taken: int = 0
+    claim_age_ms: int = 0
+    report: dict[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def busy(self) -> int:

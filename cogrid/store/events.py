@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from cogrid.model.event import Event
 from cogrid.store.keys import Keys
 from cogrid.store.reading import Reading, certain
 from cogrid.store.script import text
 
+__all__ = ["Event", "read_before", "read_events", "read_last_event"]
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One transition. at_ms: Redis time. edge: submitted, claimed, done, reaped, moved, …"""
-
-    id: str
-    edge: str
-    task: str
-    worker: str
-    token: str
-    reason: str
-    at_ms: int
+A_PAGE = 1_000
+"""Events in one round trip, about 150 kB."""
 
 
 def read_events(keys: Keys, after: str = "-", most: int = 1000) -> Reading[tuple[Event, ...]]:
     """Events behind an id, oldest first ("-": from the first that is kept)."""
     start = after if after == "-" else f"({after}"
     (reply,) = yield [("XRANGE", keys.events, start, "+", "COUNT", most)]
+    return tuple(_event(raw) for raw in certain(reply))
+
+
+def read_before(
+    keys: Keys, before: str = "+", since_ms: int = 0, most: int = A_PAGE
+) -> Reading[tuple[Event, ...]]:
+    """Events before an id ("+": from the newest on), the newest first, none older than since_ms."""
+    start = before if before == "+" else f"({before}"
+    (reply,) = yield [("XREVRANGE", keys.events, start, since_ms or "-", "COUNT", most)]
     return tuple(_event(raw) for raw in certain(reply))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, sqrt
 from typing import Any
 
 import msgspec
@@ -24,6 +24,7 @@ WAITING_MOST = 10_000
 _offers = msgspec.json.Decoder(tuple[Offer, ...])
 _supports = msgspec.json.Decoder(tuple[str, ...])
 _wish = msgspec.json.Decoder(Wish)
+_report = msgspec.json.Decoder(dict[str, Any])
 
 
 def read_snapshot(
@@ -213,6 +214,8 @@ def worker_of(
         revoked=() if counted else tuple(sorted(Token(text(token)) for token in revoked)),
         wish=_json(_wish, fields.get("wanted"), Wish()),
         taken=sum(counted),
+        claim_age_ms=_number(fields, "claim_age_ms"),
+        report=_json(_report, fields.get("report"), {}),
     )
 
 
@@ -295,7 +298,7 @@ def _ask_queues(keys: Keys, queues: Iterable[str]) -> list[Command]:
         for queue in queues
         for command in (
             ("ZCARD", keys.queue(queue)),
-            ("HGET", keys.rate(queue), "mean_s"),
+            ("HMGET", keys.rate(queue), "mean_s", "var"),
             ("HGETALL", keys.turns(queue)),
         )
     ]
@@ -316,14 +319,20 @@ def _workers(leases: dict[str, int | None], replies: list[Any]) -> tuple[Worker,
 
 def _depths(queues: dict[str, int], replies: list[Any]) -> tuple[QueueDepth, ...]:
     return tuple(
-        QueueDepth(
-            Queue(queue),
-            int(certain(replies[3 * i])),
-            active_ms=active,
-            gap_s=float(good(replies[3 * i + 1]) or 0),
-            waiting=_turns_left(_fields(good(replies[3 * i + 2], []))),
-        )
+        _depth(Queue(queue), active, *replies[3 * i : 3 * i + 3])
         for i, (queue, active) in enumerate(queues.items())
+    )
+
+
+def _depth(queue: Queue, active_ms: int, depth: Any, rate: Any, turns: Any) -> QueueDepth:
+    mean_s, variance = good(rate) or (None, None)
+    return QueueDepth(
+        queue,
+        int(certain(depth)),
+        active_ms=active_ms,
+        gap_s=float(mean_s or 0),
+        gap_sd_s=sqrt(max(0.0, float(variance or 0))),
+        waiting=_turns_left(_fields(good(turns, []))),
     )
 
 
