@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from dataclasses import replace
 
@@ -142,38 +141,3 @@ async def test_a_bug_costs_one_attempt_and_not_the_worker(
         await engine.asked(2)
     assert "a bug in cogrid" in task.error
     assert "a bug in cogrid" in caplog.text
-
-
-async def test_a_cancel_is_heard_by_a_worker_that_is_never_idle(grid: Grid) -> None:
-    """Its loop finds work at every turn; renewals are too far apart to tell in time."""
-    grid.limits = replace(grid.limits, renew_s=20.0, block_s=20.0, lease_s=60.0)
-    engine = Puppet(parallel=8)
-    async with grid.living(engine):
-        await grid.submit("t1")
-        held = await engine.asked(1)
-        stop = asyncio.Event()
-        load = asyncio.gather(_submit_until(grid, stop), _answer_until(engine, stop))
-        await engine.asked(50)
-        await grid.store.do(cancel(grid.store.keys, TaskId("t1"), "by the test"))
-        await until_async(held.closed.is_set, timeout_s=2, what="the run to end")
-        stop.set()
-        await load
-
-
-async def _submit_until(grid: Grid, stop: asyncio.Event) -> None:
-    number = 0
-    while not stop.is_set():
-        depth = int(await grid.raw("ZCARD", "tasks:cpu:shared:gemma3:1b"))
-        for _ in range(60 - depth):
-            await grid.submit(f"x{number}")
-            number += 1
-        await asyncio.sleep(0)
-
-
-async def _answer_until(engine: Puppet, stop: asyncio.Event) -> None:
-    answered = 1  # the first request is the one that is cancelled
-    while not stop.is_set():
-        for stream in engine.streams[answered:]:
-            stream.done()
-            answered += 1
-        await asyncio.sleep(0)
