@@ -38,7 +38,7 @@ port=$("$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)
 for name in $(env | sed -n 's/^\(COGRID_[A-Z_]*\)=.*/\1/p'); do unset "$name"; done
 touch "$home/cogrid.toml"
 export XDG_STATE_HOME="$home" COGRID_CONFIG="$home/cogrid.toml"
-export COGRID_COORDINATOR_LISTEN="127.0.0.1:$port"
+export COGRID_COORDINATOR_LISTEN="127.0.0.1:$port" COGRID_CLIENT_URL="http://127.0.0.1:$port"
 
 echo "\$ cogrid up --demo &"
 "$cogrid" up --demo >"$home/log" 2>&1 &
