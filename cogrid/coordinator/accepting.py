@@ -7,19 +7,22 @@ import hashlib
 import random
 import secrets
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from cogrid.coordinator.access import Caller
+from cogrid.coordinator.asked import Asked
 from cogrid.coordinator.errors import RefusedError, store_refusal
 from cogrid.coordinator.live import Follower
 from cogrid.coordinator.services import Services
+from cogrid.model.chat import encode_request
 from cogrid.model.limits import Limits
 from cogrid.model.names import TaskId
 from cogrid.model.task import Task
 from cogrid.rules.admission import MEMORY_BYTES, QUEUED_SHARE, Admitted
 from cogrid.store.clients import attach
 from cogrid.store.follow import Known, read_known
+from cogrid.store.passes import ms
 from cogrid.store.refusal import StoreError, silence
 from cogrid.store.tasks import BODY_TTL_S, INLINE_BYTES, Submission, Submitted, submit
 
@@ -55,45 +58,60 @@ def fingerprint(path: str, body: bytes) -> str:
     return hashlib.sha256(path.encode() + b"\0" + body).hexdigest()[:32]
 
 
-def limited(submission: Submission, admitted: Admitted, services: Services) -> Submission:
-    """The submission with every limit that applies."""
-    limits = services.config.limits
+def submission(
+    services: Services, asked: Asked, caller: Caller, admitted: Admitted, task: TaskId, **more: Any
+) -> Submission:
+    """The submission of an admitted request, with every limit that applies. more: fields of it that
+    are the caller's business."""
+    limits, route = services.config.limits, admitted.route
     snapshot = services.registry.snapshot
     memory = (snapshot.server.maxmemory_bytes if snapshot else 0) or MEMORY_BYTES
-    return replace(
-        submission,
-        queue_timeout_ms=round((admitted.queue_timeout_s or 0) * 1000),
-        keep_ms=round(limits.keep_s * 1000),
-        orphan_ms=round(limits.orphan_grace_s * 1000),
+    return Submission(
+        id=task,
+        kind=asked.kind,
+        model=route.model,
+        queue=route.queue,
+        shared=route.shared_queue,
+        body=encode_request(asked.request(route.model)),
+        user=caller.user,
+        band=route.band,
+        domain=route.domain,
+        api_key=caller.key,
+        needs=asked.needs,
+        why="; ".join(route.reasons),
+        queue_timeout_ms=ms(admitted.queue_timeout_s or 0),
+        keep_ms=ms(limits.keep_s),
+        orphan_ms=ms(limits.orphan_grace_s),
         max_attempts=limits.attempts,
         max_recoveries=limits.recoveries,
         queue_max=limits.queue_max,
         bytes_max=int(memory * QUEUED_SHARE),
+        **more,
     )
 
 
-async def accept(services: Services, submission: Submission, created_s: float) -> Accepted:
+async def accept(services: Services, task: Submission, created_s: float) -> Accepted:
     """Submit a task; RefusedError where it is not let in or Redis does not say so in time."""
-    submitted = await _until_said(services, submission)
+    submitted = await _until_said(services, task)
     match submitted.status:
         case "new" | "exists":
-            queue = submitted.queue or submission.queue
+            queue = submitted.queue or task.queue
             return Accepted(
-                submission.id,
-                submission.domain,
-                submission.model,
+                task.id,
+                task.domain,
+                task.model,
                 queue,
                 submitted.place,
                 created_s,
             )
         case "full":
-            message = f"queue {submission.queue} is full: {submitted.amount} tasks wait"
+            message = f"queue {task.queue} is full: {submitted.amount} tasks wait"
             raise RefusedError("queue_full", message, retry_after_s=1)
         case "bytes":
             message = f"the grid holds {submitted.amount} bytes of waiting requests"
             raise RefusedError("memory_full", message, "try again later", 10)
         case _:
-            message = f"the body of task {submission.id} did not arrive in Redis"
+            message = f"the body of task {task.id} did not arrive in Redis"
             raise RefusedError("store_unreachable", message, "send it again", 1)
 
 
@@ -117,7 +135,7 @@ async def accepted_before(
 
 async def listen(services: Services, follower: Follower) -> bool:
     """Attach a follower to a task that is there and read what it has said; False: it is gone."""
-    orphan_ms = round(services.config.limits.orphan_grace_s * 1000)
+    orphan_ms = ms(services.config.limits.orphan_grace_s)
     call = attach(services.store.keys, follower.task, follower.name, orphan_ms)
     attached = await ask_again(services, lambda: services.store.do(call))
     if attached.status != "ok":
@@ -134,13 +152,13 @@ def before(known: Known) -> Accepted:
     return Accepted(task.id, task.domain, task.model, task.queue, known.place, created_s)
 
 
-async def _until_said(services: Services, submission: Submission) -> Submitted:
+async def _until_said(services: Services, task: Submission) -> Submitted:
     store = services.store
-    call = submit(store.keys, submission)
+    call = submit(store.keys, task)
 
     async def once() -> Submitted:
-        if len(submission.body) > INLINE_BYTES:
-            await store.hand_over(submission.id, submission.body, BODY_TTL_S)
+        if len(task.body) > INLINE_BYTES:
+            await store.hand_over(task.id, task.body, BODY_TTL_S)
         return await store.do(call)
 
     return await ask_again(services, once)

@@ -12,8 +12,8 @@ from cogrid.coordinator.accepting import (
     accept,
     accepted_before,
     fingerprint,
-    limited,
     listen,
+    submission,
     task_id,
 )
 from cogrid.coordinator.access import Caller
@@ -31,10 +31,9 @@ from cogrid.coordinator.stream import Stream
 from cogrid.coordinator.voice import Speaker, Voice
 from cogrid.coordinator.wanted import Wanted, read_wanted
 from cogrid.coordinator.whole import whole
-from cogrid.model.chat import Dialect, encode_request
+from cogrid.model.chat import Dialect
 from cogrid.model.names import TaskId
 from cogrid.model.task import Band, OnClose
-from cogrid.store.tasks import Submission
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,29 +113,21 @@ async def _accepted(
     admitted = await place(
         services, order.asked, order.caller, order.wanted.worker, band, order.size
     )
-    route = admitted.route
-    submission = Submission(
-        id=order.task,
-        kind=order.asked.kind,
-        model=route.model,
-        queue=route.queue,
-        shared=route.shared_queue,
-        body=encode_request(order.asked.request(route.model)),
-        user=order.caller.user,
-        band=band,
-        domain=route.domain,
+    task = submission(
+        services,
+        order.asked,
+        order.caller,
+        admitted,
+        order.task,
         streamed=order.asked.stream,
         announce=order.asked.stream and order.wanted.status,
         on_close=order.wanted.on_close,
         follower=follower.name,
-        api_key=order.caller.key,
-        needs=order.asked.needs,
-        why="; ".join(route.reasons),
         fingerprint=order.print_,
     )
     exchange.stay()
     follower.sent = True
-    accepted = await accept(services, limited(submission, admitted, services), time.time())
+    accepted = await accept(services, task, time.time())
     follower.accepted = True
     if not accepted.place:
         # It was there already: our own submit whose answer was lost, or another client's.

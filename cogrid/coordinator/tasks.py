@@ -10,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from cogrid.coordinator.accepting import accept, before, limited, listen, task_id
+from cogrid.coordinator.accepting import accept, before, listen, submission, task_id
 from cogrid.coordinator.access import Caller
 from cogrid.coordinator.answer import ENDPOINTS
-from cogrid.coordinator.checks import read_object, wrong
+from cogrid.coordinator.checks import check, read_object, wrong
 from cogrid.coordinator.errors import NotTakenError, RefusedError
 from cogrid.coordinator.exchange import Exchange, LeftError, too_large
 from cogrid.coordinator.gathered import Gathered
@@ -24,12 +24,12 @@ from cogrid.coordinator.ran import Ran
 from cogrid.coordinator.services import Services
 from cogrid.coordinator.voice import Speaker
 from cogrid.coordinator.whole import gather
-from cogrid.model.chat import Delta, End, Entry, encode_delta, encode_request
+from cogrid.model.chat import Delta, End, Entry, encode_delta
 from cogrid.model.names import TASK_ID, is_name
 from cogrid.model.task import Band, OnClose, State
 from cogrid.store.follow import Known, find_tasks, read_known
 from cogrid.store.output import START
-from cogrid.store.tasks import Submission, cancel
+from cogrid.store.tasks import cancel
 
 _BANDS = {band.name.lower(): band for band in Band}
 _encode = msgspec.json.encode
@@ -40,48 +40,24 @@ async def create(services: Services, request: Request) -> Response:
     "worker": "esxi"}``; everything but the request may be left out. The task runs whoever
     listens."""
     caller: Caller = request.scope["caller"]
-    given = read_object(await _body(services, request))
-    path = given.get("path", "/v1/chat/completions")
-    if path not in ENDPOINTS:
-        raise RefusedError(
-            "bad_request", f"path is {str(path)[:60]!r}", "write /v1/chat/completions"
-        )
-    band = given.get("band", "interactive")
-    if band not in _BANDS:
-        raise RefusedError(
-            "bad_request", f"band is {str(band)[:40]!r}", f"write {', '.join(_BANDS)}"
-        )
-    worker = given.get("worker") or ""
-    if not isinstance(worker, str) or (worker and not is_name(worker)):
-        raise RefusedError("bad_request", "worker is no worker's name", "write one such as esxi")
-    if not isinstance(given.get("request"), dict):
-        raise wrong("request", "an object", given.get("request"))
-    body = _encode(given["request"])
+    path, band, worker, body = _read(await _body(services, request))
     asked = ENDPOINTS[path].read(body)
     if asked.load:
         raise RefusedError(
             "bad_request", "the request asks for nothing", "send messages or a prompt"
         )
     await services.access.count(caller)
-    admitted = await place(services, asked, caller, worker, _BANDS[band], len(body))
-    route = admitted.route
-    submission = Submission(
-        id=task_id(caller, ""),
-        kind=asked.kind,
-        model=route.model,
-        queue=route.queue,
-        shared=route.shared_queue,
-        body=encode_request(asked.request(route.model)),
-        user=caller.user,
-        band=_BANDS[band],
-        domain=route.domain,
+    admitted = await place(services, asked, caller, worker, band, len(body))
+    task = submission(
+        services,
+        asked,
+        caller,
+        admitted,
+        task_id(caller, ""),
         streamed=False,
         on_close=OnClose.KEEP,
-        api_key=caller.key,
-        needs=asked.needs,
-        why="; ".join(route.reasons),
     )
-    accepted = await accept(services, limited(submission, admitted, services), time.time())
+    accepted = await accept(services, task, time.time())
     told = {
         "task": accepted.task,
         "state": State.PENDING,
@@ -91,6 +67,24 @@ async def create(services: Services, request: Request) -> Response:
         "position": accepted.place or None,
     }
     return _json(told, 202)
+
+
+def _read(body: bytes) -> tuple[str, Band, str, bytes]:
+    """Path, band, worker and request of a task."""
+    given = read_object(body)
+    check(given, {"path": "a text", "band": "a text", "worker": "a text"})
+    path = given.get("path") or "/v1/chat/completions"
+    if path not in ENDPOINTS:
+        raise RefusedError("bad_request", f"path is {path[:60]!r}", "write /v1/chat/completions")
+    band = given.get("band") or "interactive"
+    if band not in _BANDS:
+        raise RefusedError("bad_request", f"band is {band[:40]!r}", f"write {', '.join(_BANDS)}")
+    worker = given.get("worker") or ""
+    if worker and not is_name(worker):
+        raise RefusedError("bad_request", "worker is no worker's name", "write one such as esxi")
+    if not isinstance(given.get("request"), dict):
+        raise wrong("request", "an object", given.get("request"))
+    return path, _BANDS[band], worker, _encode(given["request"])
 
 
 async def show(services: Services, request: Request) -> Response:
