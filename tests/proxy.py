@@ -24,6 +24,7 @@ class Proxy:
         self._upstream = upstream
         self._refusing = False
         self._budget: dict[str, int | None] = {"requests": None, "answers": None}
+        self._marks: dict[str, bytes] = {"requests": b"", "answers": b""}
         self._open: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
@@ -57,11 +58,21 @@ class Proxy:
         """The same on the way back: the server has done it, and the client never learns."""
         self._budget["answers"] = count_bytes
 
+    def lose_requests_with(self, mark: bytes) -> None:
+        """Cuts each connection on which a request with these bytes comes by: it never arrives."""
+        self._marks["requests"] = mark
+
+    def lose_answers_to(self, mark: bytes) -> None:
+        """Passes requests with these bytes on, and cuts the connection in place of the answer:
+        the server has done it, and the client never learns."""
+        self._marks["answers"] = mark
+
     def heal(self) -> None:
         """Ends every fault."""
         self._refusing = False
         self.delay_s = 0.0
         self._budget = {"requests": None, "answers": None}
+        self._marks = {"requests": b"", "answers": b""}
         self._call(self._passing.set)
 
     def close(self) -> None:
@@ -125,9 +136,10 @@ class Proxy:
     async def _both_ways(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         up_reader, up_writer = await self._connect()
         self._open.add(up_writer)
+        mute = asyncio.Event()
         ways = [
-            asyncio.create_task(self._pass(reader, up_writer, "requests")),
-            asyncio.create_task(self._pass(up_reader, writer, "answers")),
+            asyncio.create_task(self._pass(reader, up_writer, "requests", mute)),
+            asyncio.create_task(self._pass(up_reader, writer, "answers", mute)),
         ]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -139,8 +151,10 @@ class Proxy:
             await asyncio.gather(*ways, return_exceptions=True)
 
     async def _pass(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: str
-    ) -> None:
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: str,
+        mute: asyncio.Event,
+    ) -> None:  # fmt: skip
+        """mute: set where the next answer of this connection is lost."""
         # With no buffer allowed drain() waits until everything has left, so that a cut behind it
         # cuts exactly there.
         writer.transport.set_write_buffer_limits(high=0)
@@ -148,6 +162,10 @@ class Proxy:
             if self.delay_s:
                 await asyncio.sleep(self.delay_s)
             await self._passing.wait()
+            if way == "answers" and mute.is_set():
+                return
+            if way == "requests" and self._lost(data, mute):
+                return
             budget = self._budget[way]
             writer.write(data if budget is None else data[:budget])
             with contextlib.suppress(ConnectionError):
@@ -156,3 +174,9 @@ class Proxy:
                 self._budget[way] = max(0, budget - len(data))
                 if budget < len(data):
                     return
+
+    def _lost(self, data: bytes, mute: asyncio.Event) -> bool:
+        """Whether this piece of requests goes no further; may mute what will be answered."""
+        if self._marks["answers"] and self._marks["answers"] in data:
+            mute.set()
+        return bool(self._marks["requests"]) and self._marks["requests"] in data

@@ -19,7 +19,8 @@ STOP_S = 15.0
 
 
 class Daemon:
-    """``cogrid <words>`` as a process of its own; ended by its pid, whatever state it is in."""
+    """``cogrid <words>`` as a process of its own; ended by its pid, whatever state it is in.
+    lives: how often it was started."""
 
     def __init__(
         self, name: str, words: tuple[str, ...], env: Mapping[str, str], directory: Path
@@ -28,11 +29,13 @@ class Daemon:
         self.words = words
         self.env = dict(env)
         self.file = directory / f"{name}.log"
+        self.lives = 0
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Starts it, again too; the log goes on in the same file."""
         assert not self.runs, f"{self.name} runs already"
+        self.lives += 1
         with self.file.open("ab") as log:
             self._process = subprocess.Popen(
                 (sys.executable, "-m", "cogrid.cli.main", *self.words),

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from cogrid.engine.fault import FaultEngine, Mode
+from cogrid.store.script import script
 from tests.e2e.chat import Chat, Ending
 from tests.e2e.grid import Grid, open_requests, said
 from tests.e2e.rounds import PROOF_LIMIT_S, ROUNDS, in_many_grids
@@ -30,6 +31,10 @@ REQUESTS, ERRORS = 10, 2
 """Of one round over all points: two a point, one where the finish is met; those that had been shown
 text."""
 FOREVER_S = 600.0
+FINISH_S = 1.5
+"""How long a run is open: time for the test to see it and to break its way to Redis."""
+QUIET_S = 0.15
+"""So long after its last claim, nothing of a frozen worker is on its way any more."""
 READY_S = 20.0
 
 
@@ -51,11 +56,6 @@ class Victim:
     def count(self, edge: str) -> int:
         """How often that happened here."""
         return sum(event.worker == self.name for event in self.grid.events(edge))
-
-    async def claims(self, edge: str = "claimed", more: int = 1) -> None:
-        """So many such transitions more than now."""
-        before = self.count(edge)
-        await until_async(lambda: self.count(edge) >= before + more, READY_S, f"{edge} here")
 
     async def begins(self, runs: int, tokens: int = 0) -> None:
         """So many runs are open at its engine, each with so many tokens said."""
@@ -83,10 +83,15 @@ ANSWERED = Expected(Ending.ANSWER, TOKENS, recoveries=1)
 
 
 async def after_the_claim(victim: Victim) -> Asked:
-    """Redis has handed both out, and the worker never learns."""
-    victim.proxy.cut_answers_after(0)
-    asked = [victim.ask(stream) for stream in (True, False)]
+    """Redis has handed one out, and the worker never learns; the other one still waits."""
     before = victim.count("claimed")
+    # Frozen meanwhile, so that the first claim whose answer is lost is one that takes something.
+    victim.daemon.pause()
+    await until_async(lambda: victim.grid.poll_age_s(victim.name) > QUIET_S)
+    asked = [victim.ask(stream) for stream in (True, False)]
+    await until_async(lambda: victim.grid.depth(f"tasks:cpu:{victim.name}") == 2)
+    victim.proxy.lose_answers_to(_sha("claim"))
+    victim.daemon.resume()
     await until_async(lambda: victim.count("claimed") > before, READY_S, "a claim")
     return [(chat, Expected(Ending.ANSWER, TOKENS)) for chat in asked]
 
@@ -119,21 +124,22 @@ async def _stalled(victim: Victim, tokens: int) -> Asked:
 
 async def before_the_finish_arrives(victim: Victim) -> Asked:
     """The engine is done; the worker's word of it never gets to Redis."""
-    victim.engine.set(Mode.SLOW_FIRST, seconds=0.3)
+    victim.engine.set(Mode.SLOW_FIRST, seconds=FINISH_S)
     asked = victim.ask(False)
     await victim.begins(1)
-    victim.proxy.cut_requests_after(0)
+    victim.proxy.lose_requests_with(_sha("finish"))
     await until_async(lambda: not open_requests(victim.engine))
     return [(asked, ANSWERED)]
 
 
 async def after_the_finish(victim: Victim) -> Asked:
     """Redis has it, the worker never learns: it is answered, by this worker, once."""
-    victim.engine.set(Mode.SLOW_FIRST, seconds=0.3)
+    victim.engine.set(Mode.SLOW_FIRST, seconds=FINISH_S)
     asked = victim.ask(False)
     await victim.begins(1)
-    victim.proxy.cut_answers_after(0)
-    await victim.claims("done")
+    victim.proxy.lose_answers_to(_sha("finish"))
+    before = victim.count("done")
+    await until_async(lambda: victim.count("done") > before, READY_S, "the end")
     return [(asked, Expected(Ending.ANSWER, TOKENS, recoveries=0))]
 
 
@@ -157,6 +163,8 @@ async def kill_workers(grid: Grid, rounds: int) -> None:
     victims = [Victim(grid, _id(point), await grid.engine()) for point in POINTS]
     try:
         await grid.up("spare", *(victim.name for victim in victims), within_s=60)
+        # From here on the server knows every script by its SHA-1.
+        assert await grid.chat(worker="spare").ended(READY_S) is Ending.ANSWER
         for number in range(rounds):
             await asyncio.gather(
                 *(
@@ -165,7 +173,7 @@ async def kill_workers(grid: Grid, rounds: int) -> None:
                 )
             )
         edges = grid.edges()
-        assert edges["submitted"] == edges["done"] + edges["failed"] == rounds * REQUESTS
+        assert edges["submitted"] == edges["done"] + edges["failed"] == 1 + rounds * REQUESTS
         assert edges["failed"] == rounds * ERRORS
     finally:
         for victim in victims:
@@ -176,6 +184,8 @@ async def _kill_once(victim: Victim, point: Point, at_once: bool) -> None:
     grid = victim.grid
     asked = await point(victim)
     victim.daemon.kill()
+    # What it had sent and nobody has read is gone with it.
+    victim.proxy.cut(refuse=True)
     victim.proxy.heal()
     victim.engine.switches.clear()
     if at_once:
@@ -185,7 +195,7 @@ async def _kill_once(victim: Victim, point: Point, at_once: bool) -> None:
     if not at_once:
         victim.daemon.start()
     await until_async(lambda: grid.is_ready(victim.name) and _fresh(victim), READY_S)
-    await until_async(lambda: grid.redis.scard(f"worker:{victim.name}:tasks") == 0, READY_S)
+    await grid.up(victim.name)
 
 
 async def _ends(chat: Chat, expected: Expected, within_s: float, where: str) -> None:
@@ -198,9 +208,13 @@ async def _ends(chat: Chat, expected: Expected, within_s: float, where: str) -> 
 
 
 def _fresh(victim: Victim) -> bool:
-    """The process that runs now has said hello."""
-    lives = victim.daemon.log.count("[start] ")
-    return victim.count("hello") >= lives and victim.count("registered") >= lives
+    """The process that runs now has registered."""
+    return victim.count("registered") >= victim.daemon.lives
+
+
+def _sha(script_name: str) -> bytes:
+    """What calls that script on the wire."""
+    return script(script_name).sha.encode()
 
 
 def _id(point: Point) -> str:
