@@ -102,8 +102,14 @@ class Daemon:
         process = self._process
         assert process is not None
         process.terminate()
+        return await self.over(within_s)
+
+    async def over(self, within_s: float = STOP_S) -> int:
+        """Its exit code, when it has ended by itself."""
+        process = self._process
+        assert process is not None
         await until_async(lambda: process.poll() is not None, within_s, f"{self.name} to end")
-        return process.returncode
+        return int(process.returncode)
 
     def end(self) -> None:
         """Gone, whatever state it is in."""

@@ -158,10 +158,13 @@ class Grid:
         pool: str = "cpu",
         slots: int = 1,
         redis: str = "",
+        worker_id: str = "",
         env: Mapping[str, str] | None = None,
     ) -> Daemon:
-        """A worker, started. redis: another way to the server, such as through a proxy."""
-        words = ("worker", "run", "--id", name, "--pool", pool, "--engine", engine.url)
+        """A worker, started. redis: another way to the server, such as through a proxy. worker_id:
+        where it is not the daemon's name."""
+        words = ("worker", "run", "--id", worker_id or name, "--pool", pool)
+        words = (*words, "--engine", engine.url)
         return self._daemon(
             name,
             (*words, "--slots", str(slots)),
