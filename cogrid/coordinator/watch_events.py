@@ -11,13 +11,13 @@ from cogrid.model.snapshot import Snapshot
 from cogrid.model.worker import Health, OfferState, Worker
 from cogrid.rules.health import ghost_evidence, health
 from cogrid.store.async_client import AsyncStore
-from cogrid.store.events import Event, read_events, read_last_event
+from cogrid.store.events import Event, read_edges, read_last_event
 from cogrid.store.outage import Outage
 from cogrid.store.refusal import StoreError
 
 log = logging.getLogger(__name__)
 
-EVENTS_MOST = 1000
+TOLD = frozenset({b"registered", b"moved", b"reaped", b"refused", b"forgotten"})
 
 
 class Watch:
@@ -48,16 +48,14 @@ class Watch:
         if not self._last:
             self._last = await self._store.read(read_last_event(self._store.keys))
             return
-        while True:
-            events = await self._store.read(read_events(self._store.keys, self._last, EVENTS_MOST))
-            if events:
-                self._last = events[-1].id
-            if any(event.edge == "registered" for event in events):
+        more = True
+        while more:
+            page = await self._store.read(read_edges(self._store.keys, TOLD, self._last))
+            self._last, more = page.last, page.more
+            if any(event.edge == "registered" for event in page.events):
                 await self._registry.refresh()
-            for event in events:
+            for event in page.events:
                 self._say(event)
-            if len(events) < EVENTS_MOST:
-                return
 
     def compare(self, before: Snapshot, after: Snapshot) -> None:
         """Say which workers have become dead or ghosts, or have come back. Where Redis was not

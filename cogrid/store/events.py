@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from cogrid.model.event import Event
@@ -9,7 +10,7 @@ from cogrid.store.keys import Keys
 from cogrid.store.reading import Reading, certain
 from cogrid.store.script import text
 
-__all__ = ["Event", "read_before", "read_events", "read_last_event"]
+__all__ = ["Event", "Page", "read_before", "read_edges", "read_events", "read_last_event"]
 
 A_PAGE = 1_000
 """Events in one round trip, about 150 kB."""
@@ -20,6 +21,27 @@ def read_events(keys: Keys, after: str = "-", most: int = 1000) -> Reading[tuple
     start = after if after == "-" else f"({after}"
     (reply,) = yield [("XRANGE", keys.events, start, "+", "COUNT", most)]
     return tuple(_event(raw) for raw in certain(reply))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Events of some edges. last: the id to go on behind. more: there may be more at once."""
+
+    events: tuple[Event, ...]
+    last: str
+    more: bool
+
+
+def read_edges(
+    keys: Keys, edges: frozenset[bytes], after: str, most: int = A_PAGE
+) -> Reading[Page]:
+    """Events of these edges behind an id, oldest first, among the next ``most``. Most events are of
+    tasks that go well, so only what was asked for is made into values."""
+    (reply,) = yield [("XRANGE", keys.events, f"({after}", "+", "COUNT", most)]
+    raw = certain(reply)
+    # Scripts write the edge as the first field of every event.
+    found = tuple(_event(one) for one in raw if one[1][1] in edges)
+    return Page(found, text(raw[-1][0]) if raw else after, len(raw) == most)
 
 
 def read_before(
