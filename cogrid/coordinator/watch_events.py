@@ -32,6 +32,7 @@ class Watch:
         self._outage = outage
         self._last = ""
         self._said: dict[str, str] = {}
+        self._refused: dict[str, str] = {}
         registry.changed = self.compare
 
     async def run(self) -> None:
@@ -97,9 +98,15 @@ class Watch:
                 "[reaped] task=%s worker_id=%s reason=%s", event.task, event.worker, event.reason
             )
         elif event.edge == "refused":
-            log.warning("[refused] worker_id=%s %s", event.worker, event.reason)
+            self._say_refused(event)
         elif event.edge == "forgotten":
             log.info("[forgotten] worker_id=%s by %s", event.worker, event.reason)
+
+    def _say_refused(self, event: Event) -> None:
+        """Once for each process that asks: it goes on asking."""
+        if self._refused.get(event.worker) != event.token:
+            self._refused[event.worker] = event.token
+            log.warning("[refused] worker_id=%s %s", event.worker, event.reason)
 
     def _say_registered(self, name: str) -> None:
         snapshot = self._registry.snapshot

@@ -13,7 +13,7 @@ from cogrid.model.limits import Limits
 from cogrid.model.worker import Wish
 from cogrid.store.client import Store
 from cogrid.store.clock import read_clock
-from cogrid.store.outage import Outage, wait_s
+from cogrid.store.outage import FIRST_TRY, Outage, wait_s
 from cogrid.store.refusal import StoreError
 from cogrid.store.workers import Renewed, Welcome, Who, hello, renew, wish
 from cogrid.worker.held import Held, boot_s
@@ -161,7 +161,8 @@ class Renewal(threading.Thread):
                 "tried again until its lease ends, in %.1f s unless it lives",
                 self._who.worker, welcome.host, self._who.host, welcome.left_ms / 1000,
             )  # fmt: skip
-        return min(welcome.left_ms / 1000 + 0.01, self._limits.tick_s)
+        # Asked again when that lease ends, and not before: each refusal is an event.
+        return max(welcome.left_ms / 1000 + 0.01, FIRST_TRY * self._limits.tick_s)
 
     def _astray(self, reply: Renewed) -> float:
         """Redis does not know this process: hello says who it is. Two that took the name from each
