@@ -13,6 +13,12 @@ local RIGHTS = {
 }
 local asked = {}
 
+-- DEL takes any number of keys, so that anything behind the key would be asked for as one too.
+local function may(command, key)
+  if command == 'DEL' then return redis.acl_check_cmd('DEL', key) end
+  return redis.acl_check_cmd(command, key, '0', '0', '0')
+end
+
 local function need(key, kind)
   if refused then return end
   local is = redis.call('TYPE', key)
@@ -24,7 +30,7 @@ local function need(key, kind)
   if not redis.acl_check_cmd then return end
   local rights = RIGHTS[kind]
   for i = 1, asked[kind] and 1 or #rights do
-    if not redis.acl_check_cmd(rights[i], key, '0', '0', '0') then
+    if not may(rights[i], key) then
       refused = 'NOPERM ' .. rights[i] .. ' ' .. key
       return
     end
