@@ -40,9 +40,13 @@ _MEANING: dict[str, tuple[str, str, bool]] = {
 }
 
 
+# What a command inside a script is told, which comes without the code (Redis 7.0; later ones).
+_NO_RIGHT = ("The user executing the script can't", "ACL failure in script")
+
+
 def refusal(where: str, reply: str) -> StoreError:
     """The error for one error reply of the server at ``where``."""
-    code = reply.split(" ", 1)[0]
+    code = "NOPERM" if any(said in reply for said in _NO_RIGHT) else reply.split(" ", 1)[0]
     meaning, hint, passing = _MEANING.get(code, ("answered with an error", "", False))
     return StoreError(f"Redis at {where} {meaning}: {reply}", hint, code=code, passing=passing)
 

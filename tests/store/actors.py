@@ -288,7 +288,8 @@ class Reaper:
                 to = Queue(shared_of(grid.hash(f"task:{task}"), other_than=queue))
                 yield move(keys, task, Queue(queue), to, "evidence", RUN_ID, LIMITS)
         stale = tuple(TaskId(task) for task in grid.hash("grid:due"))
-        yield tend(keys, tuple(Queue(queue) for queue in grid.queues), stale)
+        queues = sorted({*grid.queues, *grid.hash("grid:queues")})
+        yield tend(keys, tuple(Queue(queue) for queue in queues), stale)
 
 
 def shared_of(told: dict[str, str], other_than: str = "") -> str:

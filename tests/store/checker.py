@@ -96,8 +96,13 @@ def keys_are_known(grid: Grid) -> Iterator[str]:
             yield f"{key} is in no list"
         elif spec.type != found.kind:
             yield f"{key} is a {found.kind}"
-        elif not spec.permanent and found.ttl_ms == -1:
+        elif not spec.permanent and found.ttl_ms == -1 and not renews_its_ttl(grid, key):
             yield f"{key} has no TTL"
+
+
+def renews_its_ttl(grid: Grid, key: str) -> bool:
+    """The next write gives it a TTL again, where a script was stopped before that."""
+    return grid.mended and key.startswith(("wake:@", "usage:", "rate:", "worker:"))
 
 
 def spec_of(key: str) -> KeySpec | None:

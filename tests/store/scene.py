@@ -42,7 +42,8 @@ class Truth:
 
 class Scene(World):
     """elapsed_ms: real time. unarmed: queues whose marker was popped and that no pass has tended
-    since. mended: a server's fault is part of the scene, so repairs are."""
+    since. mended: a server's fault is part of the scene, so repairs are. judging: workers are the
+    scene's own, so the truth about them is known."""
 
     def __init__(self, client: redis.Redis, scripts: Scripts = clocked) -> None:
         super().__init__(client, scripts)
@@ -50,6 +51,7 @@ class Scene(World):
         self.unarmed: set[str] = set()
         self.truth = Truth()
         self.mended = False
+        self.judging = True
 
     def tick(self, ms: int) -> None:
         super().tick(ms)
@@ -73,6 +75,8 @@ class Scene(World):
 
     def judge(self, call: Call[Any], got: Acted) -> None:
         """What the reaper took from a worker was not a healthy worker's."""
+        if not self.judging:
+            return
         if call.name == "reap" and got.reason == "dead_worker":
             self._was_dead(self.truth.deeds[token_instance(str(call.args[2]))])
         if call.name == "move" and got.reason == "ghost_pending":

@@ -311,15 +311,14 @@ class Grids(RuleBasedStateMachine):
         assert not open_tasks, f"still open: {open_tasks}"
 
 
-def drain(scene: Scene) -> None:
+def drain(scene: Scene, models: tuple[str, ...] = ("m", "n"), step_ms: int = 1_000) -> None:
     """One healthy worker of every model joins, a reaper passes, nobody else lives."""
-    helper = Process(scene, WorkerId("z"), "z1", "z", "cpu", ("m", "n"))
+    helper = Process(scene, WorkerId("z"), "z1", "z", "cpu", models)
     reaper = Reaper(scene)
     assert helper.hello() == "ok"
-    for second in range(400):
-        scene.tick(1_000)
-        if second % 4 == 0:
-            helper.renew()
+    for _ in range(400):
+        scene.tick(step_ms)
+        helper.renew()
         reaper.pass_once()
         if not scene.client.exists(scene.keys.due):
             return

@@ -35,11 +35,8 @@ def test_an_answer_ends_its_task_and_frees_the_slot(world: World) -> None:
     assert finished(world, last) == Finished("ok", "done")
     end = {"kind": "end", "state": "done", "finish_reason": "stop", "usage": USAGE.decode(),
            "message": "", "code": "", "worker": "esxi"}  # fmt: skip
-    counts = {
-        f"{who}|{what}": count
-        for who in ("user|ada", "key|k1", f"model|{MODEL}", "worker|esxi")
-        for what, count in (("requests", "1"), ("tokens", "7"), ("seconds", "3"))
-    }
+    who = f"ada\tk1\t{MODEL}\tesxi\t"
+    counts = {who + "requests": "1", who + "tokens": "7", who + "ms": "3000"}
     assert world.changes() == {
         "task:t1": {
             "state": "done", "finished_at": str(NOW_MS), "token": "", "last_token": TOKEN,
@@ -98,11 +95,17 @@ def test_a_report_of_a_revoked_run_confirms_it_and_counts_what_it_cost(world: Wo
     assert world.changes() == {
         "worker:esxi": {"freed_at": str(NOW_MS)},
         "worker:esxi:revoked": None,
-        "usage:2026-06-07": {
-            "user|ada|tokens": "7", f"model|{MODEL}|tokens": "7", "worker|esxi|tokens": "7",
-        },
+        "usage:2026-06-07": {f"ada\t\t{MODEL}\tesxi\ttokens": "7"},
         "usage:2026-06-07 ttl": 35 * 86_400,
     }  # fmt: skip
+
+
+def test_a_confirmation_makes_no_hash_of_a_worker_that_has_none(world: World) -> None:
+    world.seed(seed.worker(revoked=(TOKEN,)), seed.ended("t1", "cancelled", last_token=""))
+    world.client.delete("worker:esxi")
+    world.mark()
+    finished(world, Outcome("lost"))
+    assert world.changes() == {"worker:esxi:revoked": None}
 
 
 def test_a_confirmation_of_a_run_that_is_its_own_takes_nothing(world: World) -> None:

@@ -541,6 +541,8 @@ def test_what_is_due_without_being_open_is_dropped(world: World) -> None:
         "grid:due": {"t2": None, "gone": None},
         "grid:clients": {"t2": None, "gone": None},
         "task:gone:body": None,
+        "task:t2 ttl": 600,
+        "task:t2:out ttl": 600,
         "grid:events": [
             ("repaired", "t2", "", "", "due without a task"),
             ("repaired", "gone", "", "", "due without a task"),

@@ -231,9 +231,7 @@ def test_a_running_task_is_cancelled_and_its_slot_stays_taken(world: World) -> N
         "grid:finished": {"t1": NOW_MS + 600_000},
         "grid:totals": {"queued_bytes": "0", "cancelled": "1"},
         "usage:2026-06-07": {
-            "user|ada|requests": "1", "user|ada|seconds": "3",
-            f"model|{MODEL}|requests": "1", f"model|{MODEL}|seconds": "3",
-            "worker|esxi|requests": "1", "worker|esxi|seconds": "3",
+            f"ada\t\t{MODEL}\tesxi\trequests": "1", f"ada\t\t{MODEL}\tesxi\tms": "3000",
         },
         "usage:2026-06-07 ttl": 35 * 86_400,
         "grid:events": [("cancelled", "t1", "esxi", "esxi1:1:1", "cancelled")],

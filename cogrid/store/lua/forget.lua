@@ -12,6 +12,7 @@ if not pool and not lease then return {'unknown'} end
 if leased(worker) and ARGV[3] ~= '1' then return {'alive', tonumber(lease) - now} end
 need_hash(key)
 need_set(key .. ':tasks')
+need_set(key .. ':revoked')
 need_zset(P .. 'grid:workers')
 need_stream(P .. 'grid:events')
 if refused then return redis.error_reply(refused) end

@@ -46,6 +46,12 @@ local before = redis.call('SMEMBERS', key .. ':revoked')
 for _, token in ipairs(before) do
   if instance_of(token) == instance then keep(token) end
 end
+local theirs = {}
+for _, id in ipairs(redis.call('SMEMBERS', key .. ':tasks')) do
+  local token = redis.call('HGET', task_key(id), 'token')
+  if token and token ~= '' and instance_of(token) ~= instance then theirs[#theirs + 1] = id end
+end
+
 if #revoked > 0 then
   redis.call('SADD', key .. ':revoked', unpack(revoked))
   redis.call('PEXPIRE', key .. ':revoked', int(tonumber(ARGV[5]) + 3600000))
@@ -55,12 +61,7 @@ for _, token in ipairs(before) do
 end
 
 -- What another instance held is looked at by the next pass, which takes it back.
-for _, id in ipairs(redis.call('SMEMBERS', key .. ':tasks')) do
-  local token = redis.call('HGET', task_key(id), 'token')
-  if token and token ~= '' and instance_of(token) ~= instance then
-    redis.call('ZADD', P .. 'grid:due', 'XX', '0', id)
-  end
-end
+for _, id in ipairs(theirs) do redis.call('ZADD', P .. 'grid:due', 'XX', '0', id) end
 
 redis.call('HSET', key, 'worker_id', worker, 'instance', instance, 'lock', lock, 'host', ARGV[6],
   'pool', ARGV[7], 'slots', ARGV[8], 'version', ARGV[9], 'engine', ARGV[10], 'state', 'starting',

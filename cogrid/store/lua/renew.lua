@@ -27,29 +27,34 @@ need_stream(P .. 'grid:events')
 if refused then return redis.error_reply(refused) end
 
 local models = tonumber(ARGV[13])
-local first, named, lost = 14 + models, {}, {}
+local first, named, lost, due = 14 + models, {}, {}, {}
 for i = first, #ARGV, 4 do
   local id, token = ARGV[i], ARGV[i + 1]
   named[token] = true
   local task = redis.call('HMGET', task_key(id), 'token', 'state')
   if task[1] == token and task[2] == 'running' then
-    redis.call('ZADD', P .. 'grid:due', int(now - tonumber(ARGV[i + 2]) + tonumber(ARGV[i + 3])), id)
+    due[id] = int(now - tonumber(ARGV[i + 2]) + tonumber(ARGV[i + 3]))
   else
     lost[#lost + 1] = id
   end
 end
 
-local settled, held = tonumber(ARGV[10]), {}
+local settled, held, strange = tonumber(ARGV[10]), {}, {}
 for _, id in ipairs(redis.call('SMEMBERS', key .. ':tasks')) do
   local task = redis.call('HMGET', task_key(id), 'token', 'state', 'worker')
   if task[2] ~= 'running' or task[3] ~= worker then
-    redis.call('SREM', key .. ':tasks', id)
-    event('repaired', id, worker, '', 'not run here')
+    strange[#strange + 1] = id
   elseif instance_of(task[1]) == instance and number_of(task[1]) <= settled
       and not named[task[1]] then
     held[#held + 1] = id
     held[#held + 1] = task[1]
   end
+end
+
+for id, at in pairs(due) do redis.call('ZADD', P .. 'grid:due', at, id) end
+for _, id in ipairs(strange) do
+  redis.call('SREM', key .. ':tasks', id)
+  event('repaired', id, worker, '', 'not run here')
 end
 
 -- Silence confirms: what is settled and not named has been let go of.

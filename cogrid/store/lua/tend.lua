@@ -1,6 +1,6 @@
 -- tend: what a pass looks after in the indexes: markers of queues that have something, entries
 -- that no hash confirms, ended tasks past their retention, dead workers' revoked tokens.
--- include: clock check events wake task turns queue worker
+-- include: clock check events wake task turns queue worker terminal
 -- KEYS[1] zset  grid:queues
 -- ARGV    1 prefix  2 most at once  3 number of queues, then queues to arm, then ids in grid:due
 --         whose hash is gone or over
@@ -25,13 +25,17 @@ end
 
 local dropped = 0
 for i = 4 + count, #ARGV do
-  local state = redis.call('HGET', task_key(ARGV[i]), 'state')
-  if not state or TERMINAL[state] then
-    redis.call('ZREM', P .. 'grid:clients', ARGV[i])
-    if not state then redis.call('DEL', body_key(ARGV[i])) end
-    if redis.call('ZREM', P .. 'grid:due', ARGV[i]) == 1 then
+  local id = ARGV[i]
+  local task = redis.call('HMGET', task_key(id), 'state', 'keep_ms')
+  if not task[1] or TERMINAL[task[1]] then
+    if redis.call('ZSCORE', P .. 'grid:due', id) then
       dropped = dropped + 1
-      event('repaired', ARGV[i], '', '', 'due without a task')
+      event('repaired', id, '', '', 'due without a task')
+    end
+    if task[1] then
+      retire(id, task[1], keep_ms_of(task[1], tonumber(task[2])))
+    else
+      drop_traces(id)
     end
   end
 end

@@ -45,6 +45,9 @@ local function confirmed_head(queue)
   while true do
     local head = redis.call('ZRANGE', P .. queue, 0, 0, 'WITHSCORES')
     if #head == 0 then return nil end
+    need_hash(task_key(head[1]))
+    need_stream(out_key(head[1]))
+    if refused then return nil end
     local task = load(head[1])
     if task and task.state == 'pending' and task.queue == queue and not completed(task) then
       return task, tonumber(head[2])
@@ -104,7 +107,8 @@ local function take(worker, instance, k, index, queue, allowed_ms)
   if again then redis.call('HDEL', task_key(task.id), 'first_at') end
 
   serve(queue.name, queue.score, task.user)
-  if not tidy_queue(queue.name) then
+  queue.empty = tidy_queue(queue.name)
+  if not queue.empty then
     redis.call('ZADD', P .. 'grid:queues', int(now), queue.name)
   end
   note_rate(queue.name, queue.active)
@@ -136,7 +140,8 @@ local function claim(worker, at)
   local queues, depth = {}, 0
   for i = 1, tonumber(ARGV[at + 5]) do
     local name = ARGV[at + 4 + 2 * i]
-    local size = redis.call('EXISTS', P .. name) == 1 and redis.call('ZCARD', P .. name) or 0
+    local size = redis.pcall('ZCARD', P .. name)
+    if failed(size) then size = 1 end  -- need_claim says what it is instead of a queue
     if size > 0 then
       queues[#queues + 1] = {name = name, loaded = ARGV[at + 5 + 2 * i] == '1'}
       depth = depth + size
@@ -170,20 +175,18 @@ local function claim(worker, at)
   while taken < free do
     local queue = best_of(queues, busy + taken == 0, starve_ms)
     if not queue then break end
-    need_stream(out_key(queue.task.id))
-    need_hash(task_key(queue.task.id))
     need_string(body_key(queue.task.id))
     if refused then break end
     taken = taken + 1
     take(worker, instance, k, taken, queue, allowed_ms)
-    from[queue.name] = true
+    from[queue] = true
     reply[#reply + 1] = handed(queue.task)
     if queue.task.solo == '1' or taken == free then break end
     look(queue)
     if refused then break end
   end
-  for name in pairs(from) do
-    if not owner_of(name) and redis.call('EXISTS', P .. name) == 1 then arm(name) end
+  for queue in pairs(from) do
+    if not queue.empty and not owner_of(queue.name) then arm(queue.name) end
   end
   return reply
 end

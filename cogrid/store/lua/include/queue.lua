@@ -32,8 +32,9 @@ end
 
 local function tidy_queue(queue)
   if redis.call('EXISTS', P .. queue) == 0 then
-    redis.call('ZREM', P .. 'grid:queues', queue)
     redis.call('DEL', P .. 'wake:' .. queue, turns_key(queue))
+    -- Last: as long as the queue is listed, a pass meets it and does this again.
+    redis.call('ZREM', P .. 'grid:queues', queue)
     return true
   end
   return false

@@ -9,6 +9,7 @@ local function usage_key() return P .. 'usage:' .. day() end
 local function need_end(task)
   need_stream(out_key(task.id))
   need_hash(task_key(task.id))
+  need_string(body_key(task.id))
   need_zset(P .. 'grid:finished')
   need_zset(P .. 'grid:dead')
   need_zset(P .. 'grid:due')
@@ -20,6 +21,7 @@ local function need_end(task)
     need_set(P .. 'worker:' .. task.worker .. ':tasks')
     need_set(P .. 'worker:' .. task.worker .. ':revoked')
     need_hash(P .. 'worker:' .. task.worker)
+    need_zset(P .. 'grid:workers')
     need_hash(usage_key())
   end
 end
@@ -47,21 +49,16 @@ local function release(task, freed)
   end
 end
 
--- tokens, seconds and requests by user, key, model and worker
-local function count_usage(task, requests, tokens, seconds)
+-- Requests, tokens and milliseconds of the day, one field each for every user, key, model and worker
+-- that came together (with tabs between): whoever wants the sum of one of them adds up.
+local function count_usage(task, requests, tokens, ms)
   local key = usage_key()
-  for kind, name in pairs({user = task.user, key = task.key, model = task.model,
-      worker = task.worker}) do
-    if name and name ~= '' then
-      local field = kind .. '|' .. name .. '|'
-      if requests > 0 then redis.call('HINCRBY', key, field .. 'requests', requests) end
-      if tokens > 0 then redis.call('HINCRBY', key, field .. 'tokens', int(tokens)) end
-      if seconds > 0 then
-        redis.call('HINCRBYFLOAT', key, field .. 'seconds', string.format('%.3f', seconds))
-      end
-    end
-  end
-  redis.call('PEXPIRE', key, USAGE_KEEP_MS)
+  local who = table.concat({task.user or '', task.key or '', task.model, task.worker, ''}, '\t')
+  local new = redis.call('EXISTS', key) == 0
+  if requests > 0 then redis.call('HINCRBY', key, who .. 'requests', requests) end
+  if tokens > 0 then redis.call('HINCRBY', key, who .. 'tokens', int(tokens)) end
+  if ms > 0 then redis.call('HINCRBY', key, who .. 'ms', int(ms)) end
+  if new then redis.call('PEXPIRE', key, USAGE_KEEP_MS) end
 end
 
 local function tokens_in(usage)
@@ -70,10 +67,26 @@ local function tokens_in(usage)
   return tokens
 end
 
+local function keep_ms_of(state, keep_ms) return state == 'dead' and DEAD_KEEP_MS or keep_ms end
+
+-- Nothing stands for an ended task any more, and its keys begin to end. grid:due comes last: as long
+-- as it stands there, a pass meets it and does this again.
+local function retire(id, state, keep_ms)
+  redis.call('PEXPIRE', task_key(id), int(keep_ms))
+  redis.call('PEXPIRE', out_key(id), int(keep_ms))
+  if state == 'dead' then
+    redis.call('PEXPIRE', body_key(id), int(keep_ms))
+  else
+    redis.call('DEL', body_key(id))
+  end
+  redis.call('ZREM', P .. 'grid:clients', id)
+  redis.call('ZREM', P .. 'grid:due', id)
+end
+
 -- End entries carry: state, finish_reason, usage (JSON), message, code, worker.
 -- taken: the run was taken from its worker (cancel, reap), not given back by it (finish).
 local function conclude(task, state, last, taken)
-  local keep = state == 'dead' and DEAD_KEEP_MS or task.keep_ms
+  local keep = keep_ms_of(state, task.keep_ms)
   local running = task.state == 'running'
   if not last.written then
     emit(task, LAST, 'kind', 'end', 'state', state,
@@ -91,19 +104,11 @@ local function conclude(task, state, last, taken)
   if task.state == 'pending' then leave(task.queue, task) end
   if running then
     release(task, not taken)
-    count_usage(task, 1, tokens_in(last.usage), (now - tonumber(task.claimed_at or now)) / 1000)
+    count_usage(task, 1, tokens_in(last.usage), now - tonumber(task.claimed_at or now))
   end
-  redis.call('ZREM', P .. 'grid:due', task.id)
-  redis.call('ZREM', P .. 'grid:clients', task.id)
   redis.call('HINCRBY', P .. 'grid:totals', 'queued_bytes', int(-task.size))
   redis.call('HINCRBY', P .. 'grid:totals', state, 1)
-  redis.call('PEXPIRE', task_key(task.id), int(keep))
-  redis.call('PEXPIRE', out_key(task.id), int(keep))
-  if state == 'dead' then
-    redis.call('PEXPIRE', body_key(task.id), int(keep))
-  else
-    redis.call('DEL', body_key(task.id))
-  end
+  retire(task.id, state, keep)
   tell(task.followers, task.id)
   event(state, task.id, task.worker, task.token, last.code or last.finish_reason)
 end
