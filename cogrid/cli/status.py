@@ -104,7 +104,8 @@ def _reaper(found: Status) -> str:
     if found.reaper["last_pass_age_s"] is None:
         return "no pass yet"
     holds = found.reaper["holding_s"]
-    held = f", takes nothing back for another {_age(holds)} (design: hold)" if holds else ""
+    why = "it or Redis was away, and workers need that long to be seen again"
+    held = f", takes nothing back for another {_age(holds)} ({why})" if holds else ""
     return f"last pass {_age(found.reaper['last_pass_age_s'])} ago{held}"
 
 
