@@ -28,6 +28,7 @@ KEYS: tuple[KeySpec, ...] = (
     _spec(r"worker:[^:]+", "hash", True, "forget"),
     _spec(r"worker:[^:]+:tasks", "set", True, "empty once its runs are over"),
     _spec(r"worker:[^:]+:revoked", "set", False, "an hour after the lease ran out"),
+    _spec(r"worker:[^:]+:fenced", "string", False, "7 days after it was struck off"),
     _spec(r"tasks:[^:]+:shared:.+", "zset", True, "empty once served"),
     _spec(r"tasks:[^:]+:[^:]+", "zset", True, "empty once served"),
     _spec(r"turns:tasks:.+", "hash", True, "with its queue"),
@@ -63,6 +64,10 @@ class Keys:
         """set of tokens taken from it and not yet confirmed"""
         return f"{self.prefix}worker:{worker}:revoked"
 
+    def worker_fenced(self, worker: str) -> str:
+        """string: the process of that name that an operator has struck off"""
+        return f"{self.prefix}worker:{worker}:fenced"
+
     def queue(self, queue: str) -> str:
         """zset of ready task ids by score"""
         return self.prefix + queue
@@ -96,7 +101,8 @@ class Keys:
         return f"{self.prefix}rate:{queue}"
 
     def usage(self, day: str) -> str:
-        """hash: requests, tokens and seconds of one day (YYYY-MM-DD, UTC)"""
+        """hash: ``<user>\\t<key>\\t<model>\\t<worker>\\t<requests|tokens|ms>`` -> the sum of one day
+        (YYYY-MM-DD, UTC)"""
         return f"{self.prefix}usage:{day}"
 
     @property

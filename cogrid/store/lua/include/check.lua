@@ -5,7 +5,7 @@ local refused
 -- Every command that changes a key of that kind. The first is asked for every key, the others once
 -- a script, for the first key of its kind: asking costs time on every call.
 local RIGHTS = {
-  hash = {'HSET', 'HDEL', 'HINCRBY', 'HINCRBYFLOAT', 'PEXPIRE', 'DEL'},
+  hash = {'HSET', 'HDEL', 'HINCRBY', 'PEXPIRE', 'DEL'},
   zset = {'ZADD', 'ZREM', 'ZREMRANGEBYSCORE'},
   set = {'SADD', 'SREM'},
   stream = {'XADD'},
@@ -19,8 +19,10 @@ local function may(command, key)
   return redis.acl_check_cmd(command, key, '0', '0', '0')
 end
 
+-- A key is asked for once a script, however many of its steps will write it.
 local function need(key, kind)
-  if refused then return end
+  if refused or asked[key] then return end
+  asked[key] = true
   local is = redis.call('TYPE', key)
   is = type(is) == 'table' and is.ok or is
   if is ~= 'none' and is ~= kind then

@@ -1,5 +1,7 @@
 -- A task's hash as a table, and where its keys are.
 local TERMINAL = {done = true, failed = true, dead = true, cancelled = true, expired = true}
+local NUMBERS = {'run', 'n', 'attempts', 'recoveries', 'max_attempts', 'max_recoveries', 'band',
+  'size', 'keep_ms', 'queue_timeout_ms'}
 local LAST = '9223372036854775808'
 
 local function task_key(id) return P .. 'task:' .. id end
@@ -12,10 +14,7 @@ local function load(id)
   if #flat == 0 then return nil end
   local task = {id = id}
   for i = 1, #flat, 2 do task[flat[i]] = flat[i + 1] end
-  for _, name in ipairs({'run', 'n', 'attempts', 'recoveries', 'max_attempts', 'max_recoveries',
-      'band', 'size', 'keep_ms', 'queue_timeout_ms'}) do
-    task[name] = tonumber(task[name] or '0') or 0
-  end
+  for _, name in ipairs(NUMBERS) do task[name] = tonumber(task[name] or '0') or 0 end
   return task
 end
 

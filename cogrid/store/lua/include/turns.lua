@@ -9,8 +9,11 @@ local function turns_key(queue) return P .. 'turns:' .. queue end
 local function band_of(score) return math.floor(score / BAND) end
 local function turn_of(score) return math.floor((score % BAND) / TURN) end
 
-local function served(queue, band)
-  return tonumber(redis.call('HGET', turns_key(queue), 'v:' .. band) or '0')
+-- v, f of this user and seq, 0 where there is none; and the name of the field of f.
+local function turns_of(queue, band, user)
+  local field = 'f:' .. band .. ':' .. user
+  local said = redis.call('HMGET', turns_key(queue), 'v:' .. band, field, 'seq')
+  return tonumber(said[1] or '0'), tonumber(said[2] or '0'), tonumber(said[3] or '0'), field
 end
 
 local function score_of(band, turn, seq)
@@ -19,33 +22,32 @@ end
 
 -- A new task: behind the user's own others, beside everybody else's next one.
 local function enter(queue, id, band, user)
-  local key, field = turns_key(queue), 'f:' .. band .. ':' .. user
-  local turn = math.max(served(queue, band) + 1, tonumber(redis.call('HGET', key, field) or '0'))
-  redis.call('HSET', key, field, int(turn + 1))
-  local seq = redis.call('HINCRBY', key, 'seq', 1)
-  redis.call('ZADD', P .. queue, score_of(band, turn, seq), id)
+  local v, f, seq, field = turns_of(queue, band, user)
+  local turn = math.max(v + 1, f)
+  redis.call('HSET', turns_key(queue), field, int(turn + 1), 'seq', int(seq + 1))
+  redis.call('ZADD', P .. queue, score_of(band, turn, seq + 1), id)
 end
 
 -- A task that comes back or is moved in: at the turn that is being served, with a number that no
 -- other has, so before all who wait.
 local function enter_first(queue, id, band)
-  redis.call('ZADD', P .. queue, score_of(band, served(queue, band), 0), id)
+  local v = tonumber(redis.call('HGET', turns_key(queue), 'v:' .. band) or '0')
+  redis.call('ZADD', P .. queue, score_of(band, v, 0), id)
 end
 
+-- back: turns that the user did not use after all.
 local function forget_turn(queue, band, user, back)
-  local key, field = turns_key(queue), 'f:' .. band .. ':' .. user
-  local next_turn = tonumber(redis.call('HGET', key, field) or '0') - back
-  if next_turn <= served(queue, band) + 1 then
-    redis.call('HDEL', key, field)
+  local v, f, _, field = turns_of(queue, band, user)
+  if f - back <= v + 1 then
+    redis.call('HDEL', turns_key(queue), field)
   elseif back > 0 then
-    redis.call('HSET', key, field, int(next_turn))
+    redis.call('HSET', turns_key(queue), field, int(f - back))
   end
 end
 
 local function serve(queue, score, user)
   local band, turn = band_of(score), turn_of(score)
-  if turn > served(queue, band) then
-    redis.call('HSET', turns_key(queue), 'v:' .. band, int(turn))
-  end
-  forget_turn(queue, band, user, 0)
+  local v, f, _, field = turns_of(queue, band, user)
+  if turn > v then redis.call('HSET', turns_key(queue), 'v:' .. band, int(turn)) end
+  if f > 0 and f <= math.max(v, turn) + 1 then redis.call('HDEL', turns_key(queue), field) end
 end
