@@ -47,7 +47,7 @@ class Chat:
         body: dict[str, Any],
         headers: dict[str, str],
     ) -> None:
-        self.path = path
+        self.path = httpx.URL(path).path
         self.stream: bool = body.get("stream", path.startswith("/api/"))
         self.started_s = time.monotonic()
         self.ended_s = 0.0
@@ -57,7 +57,7 @@ class Chat:
         self.body: Any = None
         self.broke = ""
         self._left = False
-        self._request = (client, body, headers)
+        self._request = (client, path, body, headers)
         self._task = asyncio.create_task(self._run())
 
     # What it was told.
@@ -193,9 +193,9 @@ class Chat:
             await self._task
 
     async def _run(self) -> None:
-        client, body, headers = self._request
+        client, url, body, headers = self._request
         try:
-            async with client.stream("POST", self.path, json=body, headers=headers) as response:
+            async with client.stream("POST", url, json=body, headers=headers) as response:
                 self.status = response.status_code
                 self.headers = dict(response.headers)
                 if self.stream and self.status < 400:
