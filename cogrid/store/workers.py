@@ -35,7 +35,8 @@ class Who:
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """status: ok or refused (then host holds the name for another left_ms)."""
+    """status: ok, refused (then host holds the name for another left_ms) or fenced (an operator has
+    struck this process off)."""
 
     status: str
     state: str = ""
@@ -59,7 +60,7 @@ def _welcome(reply: Any) -> Welcome:
     status = text(reply[0])
     if status == "refused":
         return Welcome(status, host=text(reply[1]), left_ms=int(reply[2]))
-    return Welcome(status, state=text(reply[1]))
+    return Welcome(status, state=text(reply[1]) if len(reply) > 1 else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,30 +137,39 @@ def _renewed(reply: Any) -> Renewed:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """status: ok, alive (left_ms of its lease), holds (running, waiting) or unknown."""
+    """status: ok, alive (left_ms of its lease), holds (running, waiting), works (it claimed
+    silent_ms ago) or unknown."""
 
     status: str
     left_ms: int = 0
     running: int = 0
     waiting: int = 0
+    silent_ms: int = 0
 
 
-def forget(keys: Keys, worker: WorkerId, force: bool, by: str) -> Call[Forgotten]:
-    """Strike a dead worker off, or a living one by force: its late calls are refused."""
-    return Call("forget", keys.worker(worker), (keys.prefix, worker, int(force), by), _forgotten)
+def forget(
+    keys: Keys, worker: WorkerId, force: bool, by: str, silent_ms: int = 0
+) -> Call[Forgotten]:
+    """Strike a dead worker off, or a living one by force: its late calls are refused. silent_ms: a
+    living one only if it has not claimed for so long."""
+    args = (keys.prefix, worker, int(force), by, silent_ms)
+    return Call("forget", keys.worker(worker), args, _forgotten)
 
 
 def _forgotten(reply: Any) -> Forgotten:
     status = text(reply[0])
     if status == "alive":
         return Forgotten(status, left_ms=int(reply[1]))
+    if status == "works":
+        return Forgotten(status, silent_ms=int(reply[1]))
     if status == "holds":
         return Forgotten(status, running=int(reply[1]), waiting=int(reply[2]))
     return Forgotten(status)
 
 
-def wish(keys: Keys, worker: WorkerId, wanted: Wish) -> Call[bool]:
-    """Ask a worker to drain or to run again; False where there is no such worker."""
-    note = f"{wanted.state} by {wanted.by}"
+def wish(keys: Keys, worker: WorkerId, wanted: Wish, note: str = "") -> Call[bool]:
+    """Ask a worker to drain or to run again; False where there is no such worker. note: what the
+    event says; else what is wanted and by whom."""
+    note = note or f"{wanted.state} by {wanted.by}"
     args = (keys.prefix, worker, _json.encode(wanted), note)
     return Call("wish", keys.worker(worker), args, lambda reply: reply[0] == b"ok")

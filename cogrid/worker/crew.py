@@ -22,7 +22,7 @@ from cogrid.worker.drill import Hang
 from cogrid.worker.held import Held
 from cogrid.worker.identity import Identity
 from cogrid.worker.offers import Offers
-from cogrid.worker.renewal import Renewal, Superseded, Told
+from cogrid.worker.renewal import Renewal, StruckOff, Superseded, Told
 from cogrid.worker.runs import Runs
 from cogrid.worker.sanity import Sanity
 from cogrid.worker.start import Place
@@ -52,7 +52,8 @@ class Crew:
         outage, hang = Outage("what runs here goes on"), Hang()
         self.superseded_by = ""
         self.over = asyncio.Event()
-        """Another machine has the name."""
+        """Another machine has the name, or an operator has struck this process off."""
+        self.struck_off = False
         self.held = Held(limits, place.slots, place.supports)
         self.store = AsyncStore(address, prefix, reply_s=limits.renew_s)
         self.offers = Offers(limits, config.worker.models, self._offers_changed)
@@ -137,6 +138,9 @@ class Crew:
             self._hear_renewed(told, asked_s)
         elif isinstance(told, Superseded):
             self.superseded_by = told.host
+            self.over.set()
+        elif isinstance(told, StruckOff):
+            self.struck_off = True
             self.over.set()
         elif not self._renewals_end.done():
             self._renewals_end.set_exception(told)

@@ -96,14 +96,19 @@ class Life:
             await crew.close()
 
     async def _give_up(self, crew: Crew) -> int:
-        log.error(
-            "[superseded] worker_id=%s is now at host %s: what runs here is stopped",
-            self.id,
-            crew.superseded_by,
-        )
+        """The name is no longer this process's. Struck off, it may be started again: the next one
+        is another process."""
+        if crew.struck_off:
+            log.error("[forgotten] worker_id=%s: an operator has struck this process off", self.id)
+        else:
+            log.error(
+                "[superseded] worker_id=%s is now at host %s: what runs here is stopped",
+                self.id,
+                crew.superseded_by,
+            )
         crew.runs.stop_all(Stop.LOST)
         await crew.runs.drained(LAST_WORDS_TICKS * self._config.limits.tick_s)
-        return SUPERSEDED
+        return Exit.FAILED if crew.struck_off else SUPERSEDED
 
     async def _go_away(self, crew: Crew) -> int:
         """Take nothing more, finish what runs, hand back the rest. The last renewal leaves the

@@ -34,7 +34,12 @@ class Superseded:
     host: str
 
 
-Told = Renewed | Superseded | Exception
+@dataclass(frozen=True, slots=True)
+class StruckOff:
+    """An operator has struck this process off."""
+
+
+Told = Renewed | Superseded | StruckOff | Exception
 """An exception: a bug ended the thread; a worker that nobody renews must not go on."""
 
 
@@ -149,10 +154,11 @@ class Renewal(threading.Thread):
 
     def _turned_away(self, welcome: Welcome) -> float:
         """Another machine has the name: at the start we wait for its lease to run out; a process
-        that had the name once has been superseded."""
+        that had the name once has been superseded, or was struck off."""
         if self._ever_named:
             self._stopped = True
-            self._tell(Superseded(welcome.host), time.monotonic())
+            fenced = welcome.status == "fenced"
+            self._tell(StruckOff() if fenced else Superseded(welcome.host), time.monotonic())
             return 0.0
         if welcome.host != self._refused_by:
             self._refused_by = welcome.host

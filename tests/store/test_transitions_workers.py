@@ -247,8 +247,11 @@ def test_who_must_not_renew(world: World, seeded: seed.Seed, said: Renewed) -> N
 # --- forget and wish --------------------------------------------------------------------------
 
 
-def forgotten(world: World, force: bool = False) -> Forgotten:
-    return world.do(forget(world.keys, ESXI, force, "ada"))
+FENCED = {"worker:esxi:fenced": "esxi1", "worker:esxi:fenced ttl": 7 * 86_400}
+
+
+def forgotten(world: World, force: bool = False, silent_ms: int = 0) -> Forgotten:
+    return world.do(forget(world.keys, ESXI, force, "ada", silent_ms))
 
 
 def test_a_dead_worker_is_struck_off(world: World) -> None:
@@ -257,6 +260,7 @@ def test_a_dead_worker_is_struck_off(world: World) -> None:
     assert world.changes() == {
         "worker:esxi": None,
         "worker:esxi:revoked": None,
+        **FENCED,
         "grid:workers": None,
         "grid:events": [("forgotten", "", "esxi", "", "ada")],
     }
@@ -288,12 +292,35 @@ def test_by_force_it_goes_and_its_runs_are_a_dead_workers(world: World) -> None:
     assert forgotten(world, force=True) == Forgotten("ok")
     assert world.changes() == {
         "worker:esxi": None,
+        **FENCED,
         "grid:workers": {"esxi": 0},
         "grid:events": [("forgotten", "", "esxi", "", "ada")],
     }
     world.client.delete("worker:esxi:tasks")
     assert forgotten(world) == Forgotten("ok")
     assert world.client.zscore("grid:workers", "esxi") is None
+
+
+@pytest.mark.parametrize(
+    ("silent_ms", "got"),
+    [(1_000, Forgotten("ok")), (1_001, Forgotten("works", silent_ms=1_000))],
+)
+def test_by_force_only_one_that_claims_nothing(
+    world: World, silent_ms: int, got: Forgotten
+) -> None:
+    world.seed(seed.worker())
+    assert forgotten(world, True, silent_ms) == got
+    assert (world.changes() == {}) is (got.status == "works")
+
+
+def test_one_that_was_struck_off_stays_away_and_its_successor_comes(world: World) -> None:
+    world.seed(seed.worker())
+    assert forgotten(world, force=True) == Forgotten("ok")
+    assert renewed(world).status == "unknown"
+    world.mark()
+    assert says_hello(world) == Welcome("fenced")
+    assert world.changes() == {}
+    assert says_hello(world, NEWCOMER) == Welcome("ok", "starting")
 
 
 def test_nobody_knows_a_worker_that_never_was(world: World) -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cogrid.errors import ConflictError, UsageError
+from cogrid.errors import ConflictError, Exit, UsageError
+from cogrid.model.names import WorkerId
 from cogrid.model.worker import WorkerState
+from cogrid.store.workers import forget
 from cogrid.worker import identity as identities
 from cogrid.worker.identity import NameLock, default_id, identity
 from cogrid.worker.life import SUPERSEDED
@@ -129,6 +131,20 @@ async def test_a_superseded_worker_stops_its_runs_and_ends_with_75(
         assert await first.task == SUPERSEDED
     assert engine.streams[0].closed.is_set()
     assert "[superseded] worker_id=esxi is now at host ai-core" in told.text
+
+
+async def test_a_worker_that_was_struck_off_stops_its_runs_and_ends(
+    grid: Grid, told: pytest.LogCaptureFixture
+) -> None:
+    engine = Puppet()
+    async with grid.living(engine) as first:
+        await grid.submit("t1")
+        await engine.asked(1)
+        keys = grid.store.keys
+        await grid.store.do(forget(keys, WorkerId("esxi"), force=True, by="ada"))
+        assert await first.task == Exit.FAILED
+    assert engine.streams[0].closed.is_set()
+    assert "[forgotten] worker_id=esxi" in told.text
 
 
 async def test_the_same_machine_s_new_process_has_the_name_at_once(grid: Grid) -> None:

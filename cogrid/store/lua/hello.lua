@@ -4,9 +4,10 @@
 -- ARGV    1 prefix  2 worker  3 instance  4 lock id (one a machine and name)  5 lease_ms
 --         6 host  7 pool  8 slots  9 version  10 engine  11 claim number
 --         12 number of held runs, then id, token each
--- reply   {'ok', state} | {'refused', host, ms left of its lease}
+-- reply   {'ok', state} | {'refused', host, ms left of its lease} | {'fenced'}
 local worker, instance, lock = ARGV[2], ARGV[3], ARGV[4]
 local key = worker_key(worker)
+if redis.call('GET', fence_key(worker)) == instance then return {'fenced'} end
 need_hash(key)
 need_set(key .. ':tasks')
 need_set(key .. ':revoked')

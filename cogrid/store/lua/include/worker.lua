@@ -2,6 +2,9 @@
 -- include needs: clock
 local function worker_key(id) return P .. 'worker:' .. id end
 
+-- string: the process of that name that was struck off
+local function fence_key(id) return worker_key(id) .. ':fenced' end
+
 local function leased(id)
   local lease = redis.call('ZSCORE', P .. 'grid:workers', id)
   return lease and tonumber(lease) >= now
