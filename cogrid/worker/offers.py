@@ -44,7 +44,8 @@ class Offers:
     """One state a model, told by listings of the engine, probes, and runs.
 
     wanted: the models to be offered, () for all that the engine has; one that it does not have is
-    offered as missing, so that the gap has a name. changed: called when a state has changed.
+    offered as missing, so that the gap has a name. changed: called when an offer has changed,
+    be it only that its model is in memory now.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class Offers:
         self._started.clear()
         names = {listed.name: listed for listed in found}
         offered = self._wanted or tuple(names)
-        before = self._states()
+        before = self._offered()
         for name in offered:
             self._see(name, names.get(name), now_s)
         for name in self._models.keys() - set(offered):
@@ -123,7 +124,7 @@ class Offers:
     def probed(self, name: str, error: EngineError | None) -> None:
         """A probe has ended."""
         model = self._models[name]
-        before = self._states()
+        before = self._offered()
         if error is None:
             model.breaker.passed()
             self._set(model, OfferState.OK)
@@ -148,13 +149,14 @@ class Offers:
             model.breaker.good()
             if not model.listed.loaded:
                 model.listed = replace(model.listed, loaded=True)
+                self.changed()
 
     def failed(self, name: str, error: EngineError) -> None:
         """A run failed by this."""
         model = self._models.get(name)
         if model is None or model.state is not OfferState.OK:
             return
-        before = self._states()
+        before = self._offered()
         if error.fault is Fault.MISSING:
             self._set(model, OfferState.MISSING, error.message)
         elif error.fault in AT_FAULT and model.breaker.fault(self._clock()):
@@ -192,9 +194,9 @@ class Offers:
             model.since_s = self._clock()
         model.reason = reason
 
-    def _states(self) -> tuple[OfferState, ...]:
-        return tuple(model.state for model in self._models.values())
+    def _offered(self) -> tuple[Offer, ...]:
+        return tuple(model.offer() for model in self._models.values())
 
-    def _tell(self, before: tuple[OfferState, ...]) -> None:
-        if self._states() != before:
+    def _tell(self, before: tuple[Offer, ...]) -> None:
+        if self._offered() != before:
             self.changed()

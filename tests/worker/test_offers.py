@@ -146,3 +146,19 @@ def test_a_model_is_surely_loaded_until_another_ran() -> None:
     world.lists("a", Listed("b", loaded=True))
     assert world.offers.surely_loaded("b")
     assert not world.offers.surely_loaded("a")
+
+
+def test_it_is_told_that_a_model_was_loaded_or_dropped() -> None:
+    """Redis, and who lists models from there, would else show for ever what the probe left."""
+    world = World()
+    world.lists("a")
+    world.probe_all()
+    told = world.told
+    world.lists(Listed("a", loaded=True))
+    assert world.told == told, "nothing is new"
+    world.lists(Listed("a", loaded=False))
+    assert world.told == told + 1
+    world.offers.good("a")
+    world.offers.good("a")
+    assert world.told == told + 2
+    assert [offer.loaded for offer, _ in world.offers.all()] == [True]
