@@ -9,17 +9,17 @@ import pytest
 
 from tests.conftest import needs
 from tests.e2e.grid import Grid
-from tests.e2e.overlap import Overlap, selected
+from tests.e2e.overlap import Overlaps
 from tests.servers import VALKEY9
 
 
 @pytest.fixture(scope="session")
-def overlap(
+def overlaps(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Overlap]:
-    """All scenarios at the default limits that were selected, running."""
+) -> Iterator[Overlaps]:
+    """The scenarios that were selected; those of the same limits run together."""
     needs(VALKEY9)
-    running = Overlap(selected(request.session), tmp_path_factory.mktemp("defaults"))
+    running = Overlaps(request.session, tmp_path_factory.mktemp("grids"))
     yield running
     running.close()
 

@@ -39,6 +39,7 @@ from tests.wait import until_async
 
 MODEL = "gemma3:1b"
 COMMAND_S = 30.0
+SUBMIT_S = 2.0
 FIT = ("healthy", "busy")
 LOOK_S = 0.1
 """Between two looks at what the coordinator sees; a fleet of tests would keep it busy else."""
@@ -163,13 +164,9 @@ class Grid:
     ) -> Daemon:
         """A worker, started. redis: another way to the server, such as through a proxy. worker_id:
         where it is not the daemon's name."""
-        words = ("worker", "run", "--id", worker_id or name, "--pool", pool)
-        words = (*words, "--engine", engine.url)
-        return self._daemon(
-            name,
-            (*words, "--slots", str(slots)),
-            {**self._redis(redis), **(env or {})},
-        )
+        who = ("--id", worker_id or name, "--pool", pool, "--slots", str(slots))
+        words = ("worker", "run", *who, "--engine", engine.url)
+        return self._daemon(name, words, {**self._redis(redis), **(env or {})})
 
     def _daemon(self, name: str, words: tuple[str, ...], env: Mapping[str, str]) -> Daemon:
         daemon = Daemon(name, words, {**self.env, **env}, self.directory)
@@ -192,6 +189,8 @@ class Grid:
             "COGRID_REDIS_URL": self.server.url,
             "COGRID_CLIENT_URL": self.url,
             "COGRID_TIME_SCALE": f"{self.scale:g}",
+            # An acknowledgement is no wait for anything, so a busy machine needs all of its time.
+            "COGRID_LIMITS_SUBMIT_TIMEOUT_S": f"{SUBMIT_S / self.scale:g}",
         }
 
     async def begin(self) -> None:

@@ -1,8 +1,8 @@
-"""Whole grids at the default time limits take minutes, nearly all of it waiting; so they wait
-together.
+"""Whole grids spend nearly all of their time waiting; so their tests wait together.
 
-``@at_defaults`` makes a test of a scenario. The first such test that is asked starts the scenarios
-of all that were selected, each with a grid of its own; then each test waits for its own outcome.
+``@at_defaults`` and ``@scaled`` make a test of a scenario. The first such test that is asked starts
+the scenarios of all that were selected at those limits, each with a grid of its own; then each test
+waits for its own outcome.
 """
 
 from __future__ import annotations
@@ -16,37 +16,45 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import SCALE
 from tests.e2e.grid import Grid
 
 Scenario = Callable[[Grid], Awaitable[None]]
-LIMIT_S = 400.0
+Test = Callable[["Overlaps"], None]
+LIMIT_S = 500.0
 
 
-def at_defaults(scenario: Scenario) -> Callable[[Overlap], None]:
+def at_defaults(scenario: Scenario) -> Test:
     """A test of this scenario, which gets a grid at the default limits."""
+    return pytest.mark.defaults(_test(scenario, 1.0))
 
-    def test(overlap: Overlap) -> None:
-        overlap.outcome(scenario)
+
+def scaled(scenario: Scenario) -> Test:
+    """The same at the limits of the other tests."""
+    return _test(scenario, SCALE)
+
+
+def _test(scenario: Scenario, scale: float) -> Test:
+    def test(overlaps: Overlaps) -> None:
+        overlaps.at(scale).outcome(scenario)
 
     test.__name__ = scenario.__name__
     test.__doc__ = scenario.__doc__
-    test.scenario = scenario  # type: ignore[attr-defined]
-    marks = (pytest.mark.e2e, pytest.mark.defaults, pytest.mark.timeout(LIMIT_S))
-    for mark in marks:
-        test = mark(test)
-    return test
+    test.scenario = (scale, scenario)  # type: ignore[attr-defined]
+    return pytest.mark.e2e(pytest.mark.timeout(LIMIT_S)(test))
 
 
 class Overlap:
     """Scenarios that run at once, in a thread and a loop of their own."""
 
-    def __init__(self, scenarios: Iterable[Scenario], directory: Path) -> None:
+    def __init__(self, scenarios: Iterable[Scenario], directory: Path, scale: float) -> None:
+        self._scale = scale
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="scenarios")
         self._thread.start()
         self._outcomes: dict[Scenario, Future[None]] = {
             scenario: asyncio.run_coroutine_threadsafe(
-                _play(scenario, directory / f"grid-{number}"), self._loop
+                self._play(scenario, directory / f"grid-{number}"), self._loop
             )
             for number, scenario in enumerate(scenarios)
         }
@@ -62,6 +70,10 @@ class Overlap:
         self._thread.join()
         self._loop.close()
 
+    async def _play(self, scenario: Scenario, directory: Path) -> None:
+        async with Grid(directory, self._scale) as grid:
+            await scenario(grid)
+
     async def _shut(self) -> None:
         rest = asyncio.all_tasks() - {asyncio.current_task()}
         for task in rest:
@@ -70,12 +82,23 @@ class Overlap:
         await self._loop.shutdown_default_executor()
 
 
-async def _play(scenario: Scenario, directory: Path) -> None:
-    async with Grid(directory) as grid:
-        await scenario(grid)
+class Overlaps:
+    """The scenarios of all tests that this run will ask, by their limits."""
 
+    def __init__(self, session: pytest.Session, directory: Path) -> None:
+        functions: list[Any] = [getattr(item, "function", None) for item in session.items]
+        self._selected = [each.scenario for each in functions if hasattr(each, "scenario")]
+        self._directory = directory
+        self._running: dict[float, Overlap] = {}
 
-def selected(session: pytest.Session) -> list[Scenario]:
-    """The scenarios of all tests that this run will ask."""
-    functions: list[Any] = [getattr(item, "function", None) for item in session.items]
-    return [each.scenario for each in functions if hasattr(each, "scenario")]
+    def at(self, scale: float) -> Overlap:
+        """Those at this scale, running."""
+        if scale not in self._running:
+            scenarios = [scenario for at, scenario in self._selected if at == scale]
+            self._running[scale] = Overlap(scenarios, self._directory / f"{scale:g}", scale)
+        return self._running[scale]
+
+    def close(self) -> None:
+        """Ends all of them."""
+        for overlap in self._running.values():
+            overlap.close()

@@ -10,11 +10,10 @@ import pytest
 
 from tests.e2e.daemon import Daemon
 from tests.e2e.grid import MODEL, Grid, chats
+from tests.e2e.overlap import scaled
 from tests.e2e.rounds import PROOF_LIMIT_S, ROUNDS, in_many_grids
 from tests.proxy import Proxy
 from tests.wait import until_async
-
-pytestmark = pytest.mark.e2e
 
 BACKLOG = 100
 ACT_BYTES = 20_000
@@ -92,11 +91,12 @@ def _stands(grid: Grid) -> bool:
     return grid.now_ms() - last_ms > 3000 * grid.scale
 
 
-@pytest.mark.timeout(400)
+@scaled
 async def test_twenty_times(grid: Grid) -> None:
     await kill_reapers(grid, ROUNDS)
 
 
+@pytest.mark.e2e
 @pytest.mark.proof
 @pytest.mark.timeout(PROOF_LIMIT_S)
 async def test_two_hundred_times(tmp_path: Path) -> None:

@@ -18,11 +18,10 @@ from cogrid.engine.fault import FaultEngine, Mode
 from cogrid.store.script import script
 from tests.e2e.chat import Chat, Ending
 from tests.e2e.grid import Grid, open_requests, said
+from tests.e2e.overlap import scaled
 from tests.e2e.rounds import PROOF_LIMIT_S, ROUNDS, in_many_grids
 from tests.proxy import Proxy
 from tests.wait import until_async
-
-pytestmark = pytest.mark.e2e
 
 LIMIT_S = 45.0
 """Until everything that was asked in a round has ended: a lease, a restart, a slow machine."""
@@ -221,11 +220,12 @@ def _id(point: Point) -> str:
     return point.__name__.replace("_", "-")
 
 
-@pytest.mark.timeout(300)
+@scaled
 async def test_twenty_times(grid: Grid) -> None:
     await kill_workers(grid, ROUNDS)
 
 
+@pytest.mark.e2e
 @pytest.mark.proof
 @pytest.mark.timeout(PROOF_LIMIT_S)
 async def test_two_hundred_times(tmp_path: Path) -> None:
