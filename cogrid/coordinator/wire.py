@@ -18,7 +18,8 @@ _PHRASES = {400: b"Bad Request", 431: b"Request Header Fields Too Large"}
 class Wire(HttpToolsProtocol):
     """One connection. Requests that are none are answered here, before any application."""
 
-    _head = True
+    _head = False
+    _completed = False
     _head_bytes = 0
     _refused = False
 
@@ -27,14 +28,17 @@ class Wire(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        self._head = False
+        self._head, self._completed = False, True
         super().on_headers_complete()
 
     def data_received(self, data: bytes) -> None:
         if self._refused:
             return
+        inside, self._completed = self._head, False
         super().data_received(data)
-        if self._head and not self._refused:
+        # Only what belongs to one head from its first byte to its last is counted: the end of a
+        # body may come together with the beginning of the next request.
+        if inside and not self._completed and not self._refused:
             self._head_bytes += len(data)
             if self._head_bytes > HEAD_BYTES:
                 message = f"the request's headers have more than {HEAD_BYTES} bytes"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -11,8 +12,10 @@ import pytest_asyncio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cogrid.engine.fault import Mode, Outcome
 from tests.e2e.door import AT_ONCE_S, Door, open_door, sentence
-from tests.e2e.grid import MODEL
+from tests.e2e.grid import MODEL, chats
+from tests.wait import until_async
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module")]
 
@@ -77,6 +80,40 @@ async def door(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Door]:
     """Many of these requests are good enough to run."""
     async with open_door(tmp_path_factory.mktemp("any")) as one:
         yield one
+
+
+async def test_requests_in_one_go(door: Door) -> None:
+    """Large bodies and the next request's head in the same packets are no large heads."""
+    said = json.dumps({"model": "nobody", "messages": [], "x": "x" * 200_000}).encode()
+    one = b"POST /api/chat HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b" % (len(said), said)
+    reader, writer = await asyncio.open_connection("127.0.0.1", door.grid.port)
+    writer.write(one * 10 + b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    async with asyncio.timeout(AT_ONCE_S):
+        answers = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    assert answers.count(b"HTTP/1.1 404 ") == 10
+    assert answers.count(b"HTTP/1.1 200 ") == 1
+
+
+async def test_nonsense_behind_a_request(door: Door) -> None:
+    """It ends the answer that is on its way, and adds nothing to it."""
+    door.engine.set(Mode.DELAY, seconds=0.2)
+    said = json.dumps({"model": MODEL, "messages": [{"role": "user", "content": "hi"}]}).encode()
+    head = b"POST /api/chat HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(said)
+    reader, writer = await asyncio.open_connection("127.0.0.1", door.grid.port)
+    writer.write(head + said)
+    async with asyncio.timeout(AT_ONCE_S):
+        await reader.readuntil(b'"content":"0 "')
+        writer.write(b"\x00nonsense\r\n\r\n")
+        rest = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    door.engine.switches.clear()
+    assert b"not HTTP" not in rest
+    assert b'"done":true' not in rest
+    record = chats(door.engine)[-1]
+    await until_async(lambda: record.outcome is Outcome.ABORTED, AT_ONCE_S)
 
 
 async def _answered(door: Door, path: str, content: bytes) -> None:
