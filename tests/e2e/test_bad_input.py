@@ -233,11 +233,13 @@ async def test_20_mb(door: Door, chunked: bool) -> None:
         for first in range(0, len(body), 100_000):
             yield body[first : first + 100_000]
 
-    for path in GOOD:
+    for path in (*GOOD, "/task", "/api/show"):
         content = pieces() if chunked else body
         answer = await door.grid.http.post(path, content=content, timeout=30)
         assert answer.status_code == 413, answer.text
-        assert "8388608" in sentence(path, answer)
+        assert ("65536" if path == "/api/show" else "8388608") in sentence(path, answer)
+    wrong = await door.grid.http.put("/api/chat", content=pieces() if chunked else body)
+    assert wrong.status_code == 405
     assert (await door.grid.http.get("/v1/models")).status_code == 200
 
 
