@@ -37,10 +37,11 @@ def command(config: Config, prompt: str, model: str, worker: str, as_json: bool)
     cogrid chat --model gemma3:1b --worker esxi hello
     git diff | cogrid chat -
     """
+    from cogrid.cli.connect import coordinator_of
     from cogrid.ops.ask import Question, ask
 
     said = sys.stdin.read() if prompt == "-" else prompt
-    pieces = ask(config.client.url, config.client.api_key, Question(said, model, worker))
+    pieces = ask(*coordinator_of(config), Question(said, model, worker))
     if as_json:
         _print_documents(pieces)
     else:

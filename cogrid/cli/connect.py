@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from urllib.parse import quote
 
-from cogrid.config import Config, state_dir
+from cogrid.config import Client, Config, state_dir
 from cogrid.store.address import Address, parse_address
 from cogrid.store.client import Store
 from cogrid.store.embedded import Places
 
+UP_URL = "coordinator_url"
+UP_KEY = "api_key"
+"""Files in the state directory in which ``cogrid up`` says where its coordinator is."""
 DEFAULT_URL = "redis://127.0.0.1:6379/0"
 
 
@@ -26,11 +30,24 @@ def open_store(config: Config) -> Store:
     return Store.connect(address_of(config), config.redis.prefix)
 
 
+def coordinator_of(config: Config) -> tuple[str, str]:
+    """The coordinator's URL and the API key for it: as configured, else of the grid that
+    ``cogrid up`` runs for this user."""
+    client, home = config.client, state_dir(config, os.environ)
+    if client == Client() and (home / UP_URL).exists():
+        return _line(home / UP_URL), _line(home / UP_KEY)
+    return client.url, client.api_key
+
+
+def _line(path: Path) -> str:
+    return path.read_text().strip() if path.exists() else ""
+
+
 def embedded_url(config: Config) -> str:
     """The socket of the server that ``cogrid up`` brought with it, "" where there is none."""
     places = Places(state_dir(config, os.environ) / "valkey")
     if not places.socket.exists():
         return ""
-    password = places.password.read_text().strip() if places.password.exists() else ""
+    password = _line(places.password)
     user = f"default:{quote(password, safe='')}@" if password else ""
     return f"unix://{user}{quote(str(places.socket))}"

@@ -89,6 +89,7 @@ def _run(
         child.start()
     _await_ready(address, children, stopping)
     if not stopping.is_set():
+        _leave_address(home, address, stack)
         _tell(address, key, server, listen)
     while not stopping.wait(0.2):
         for child in children:
@@ -119,10 +120,10 @@ def _coordinator_address(config: Config, listen: str | None) -> str:
 
 def _api_key(config: Config, home: Path) -> str:
     """The key that clients of the opened grid use; made once, kept readable by the owner only."""
-    from cogrid.cli.connect import open_store
+    from cogrid.cli.connect import UP_KEY, open_store
     from cogrid.store.api_keys import ApiKey, digest, put_key
 
-    path = home / "api_key"
+    path = home / UP_KEY
     if path.exists():
         secret = path.read_text().strip()
     else:
@@ -260,6 +261,20 @@ def _await_ready(address: str, children: list[Child], stopping: threading.Event)
 def _reachable(host: str) -> str:
     bare = host.removeprefix("[").removesuffix("]")
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bare, bare)
+
+
+def _leave_address(home: Path, address: str, stack: contextlib.ExitStack) -> None:
+    """Say in the state directory where the coordinator is, for ``cogrid chat`` of this user."""
+    from cogrid.cli.connect import UP_URL
+
+    host, _, port = address.rpartition(":")
+    path = home / UP_URL
+    path.write_text(f"http://{_in_url(_reachable(host))}:{port}\n")
+    stack.callback(path.unlink, missing_ok=True)
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _tell(address: str, key: str, server: Embedded | None, listen: str | None) -> None:
