@@ -5,9 +5,9 @@ local refused
 -- Every command that changes a key of that kind. The first is asked for every key, the others once
 -- a script, for the first key of its kind: asking costs time on every call.
 local RIGHTS = {
-  hash = {'HSET', 'HDEL', 'HINCRBY', 'PEXPIRE', 'DEL'},
-  zset = {'ZADD', 'ZREM', 'ZREMRANGEBYSCORE'},
-  set = {'SADD', 'SREM'},
+  hash = {'HDEL', 'HSET', 'HINCRBY', 'PEXPIRE', 'DEL'},
+  zset = {'ZREM', 'ZADD', 'ZREMRANGEBYSCORE'},
+  set = {'SREM', 'SADD'},
   stream = {'XADD'},
   string = {'SET', 'INCR', 'PERSIST'},
 }
@@ -15,29 +15,46 @@ local asked = {}
 
 -- DEL takes any number of keys, so that anything behind the key would be asked for as one too.
 local function may(command, key)
+  if not redis.acl_check_cmd then return true end
   if command == 'DEL' then return redis.acl_check_cmd('DEL', key) end
   return redis.acl_check_cmd(command, key, '0', '0', '0')
+end
+
+local function foreign(key, kind)
+  local is = redis.call('TYPE', key)
+  is = type(is) == 'table' and is.ok or is
+  if is ~= 'none' and is ~= kind then
+    return 'FOREIGN ' .. key .. ' is a ' .. is .. ', not cogrid\'s ' .. kind
+  end
+end
+
+-- What stands in the way of writing the key, or nil. To take what is in no hash, zset or set out of
+-- it changes nothing, and asks for type and right in one command.
+local function refusal(key, kind)
+  local first = RIGHTS[kind][1]
+  if kind == 'stream' or kind == 'string' then
+    return foreign(key, kind) or (not may(first, key) and 'NOPERM ' .. first .. ' ' .. key) or nil
+  end
+  local touched = redis.pcall(first, key, '')
+  if type(touched) ~= 'table' then return nil end
+  return foreign(key, kind) or (not may(first, key) and 'NOPERM ' .. first .. ' ' .. key)
+    or touched.err
 end
 
 -- A key is asked for once a script, however many of its steps will write it.
 local function need(key, kind)
   if refused or asked[key] then return end
   asked[key] = true
-  local is = redis.call('TYPE', key)
-  is = type(is) == 'table' and is.ok or is
-  if is ~= 'none' and is ~= kind then
-    refused = 'FOREIGN ' .. key .. ' is a ' .. is .. ', not cogrid\'s ' .. kind
-    return
-  end
-  if not redis.acl_check_cmd then return end
-  local rights = RIGHTS[kind]
-  for i = 1, asked[kind] and 1 or #rights do
-    if not may(rights[i], key) then
-      refused = 'NOPERM ' .. rights[i] .. ' ' .. key
+  refused = refusal(key, kind)
+  if refused or asked[kind] then return end
+  asked[kind] = true
+  for i = 2, #RIGHTS[kind] do
+    local right = RIGHTS[kind][i]
+    if not may(right, key) then
+      refused = 'NOPERM ' .. right .. ' ' .. key
       return
     end
   end
-  asked[kind] = true
 end
 
 local function need_zset(key) need(key, 'zset') end

@@ -6,8 +6,9 @@ local now = tonumber(stamp[1]) * 1000 + math.floor(tonumber(stamp[2]) / 1000)
 local unpack = unpack or table.unpack
 
 -- Whole numbers as text: Lua's own conversion rounds at 14 digits, a queue's score has 16.
+local NOW = string.format('%d', now)
 local function int(number)
-  return string.format('%.0f', number)
+  return number == now and NOW or string.format('%d', number)
 end
 
 -- Year, month, day of a Unix day number (proleptic Gregorian, after H. Hinnant's days algorithm).

@@ -14,7 +14,7 @@ local function load(id)
   if #flat == 0 then return nil end
   local task = {id = id}
   for i = 1, #flat, 2 do task[flat[i]] = flat[i + 1] end
-  for _, name in ipairs(NUMBERS) do task[name] = tonumber(task[name] or '0') or 0 end
+  for i = 1, #NUMBERS do task[NUMBERS[i]] = tonumber(task[NUMBERS[i]] or '0') or 0 end
   return task
 end
 
