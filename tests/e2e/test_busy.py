@@ -54,11 +54,11 @@ async def test_thirty_in_a_row(grid: Grid) -> None:
 @at_defaults
 async def test_long_load_and_long_prompt(grid: Grid) -> None:
     """90 s to load the model, then 90 s until the first token: it is waited for."""
-    await grid.begin()
-    reaper = grid.daemons["reaper"]
+    grid.coordinator()
+    reaper = grid.reaper()
     engine = await grid.engine()
     grid.worker("esxi", engine)
-    await grid.up("esxi")
+    await until_async(lambda: grid.is_ready("esxi"), 30)
 
     # The probe has loaded the model in no time; now the engine has dropped it, and the worker has
     # seen that.
@@ -66,6 +66,7 @@ async def test_long_load_and_long_prompt(grid: Grid) -> None:
     engine.models[MODEL] = replace(engine.models[MODEL], load_s=90)
     engine.set(Mode.SLOW_FIRST, seconds=90, times=1)
     await until_async(lambda: '"loaded":true' not in _models(grid), 40, "it to see the unloading")
+    await grid.up("esxi")
     first = grid.chat(status=True)
     await until_async(lambda: len(chats(engine)) == 1)
     behind = [grid.chat(ollama=True), grid.chat(stream=False)]
