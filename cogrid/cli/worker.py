@@ -8,6 +8,9 @@ from cogrid.cli.lazy import LazyGroup, Members
 
 MEMBERS: Members = {
     "run": ("cogrid.cli.worker_run", "Run the worker beside an engine."),
+    "drain": ("cogrid.cli.worker_drain", "Finish what runs, take no more."),
+    "resume": ("cogrid.cli.worker_resume", "Take work again."),
+    "forget": ("cogrid.cli.worker_forget", "Strike off one that is gone, or a ghost by force."),
 }
 
 
