@@ -19,7 +19,7 @@ async def place(
 ) -> Admitted:
     """Route and admit; RefusedError. A snapshot that says no is read again before that."""
     found = _place(services, asked, caller, worker, band, size)
-    refused = isinstance(found, Refused) and found.status in (404, 503)
+    refused = isinstance(found, Refused) and found.status in (404, 429, 503)
     if refused and await services.registry.freshen():
         found = _place(services, asked, caller, worker, band, size)
     if isinstance(found, Refused):
