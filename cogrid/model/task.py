@@ -77,6 +77,7 @@ class Reason(StrEnum):
     BETTER_POOL = "better_pool"
     HANDED_BACK = "handed_back"
     ATTEMPT_FAILED = "attempt_failed"
+    OPERATOR = "operator"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 from cogrid.model.names import Queue, TaskId, Token, WorkerId
 from cogrid.model.task import Kind
 from cogrid.model.worker import Offer, Wish, WorkerState
+from cogrid.store.administration import note, purge, requeue, revive
 from cogrid.store.clients import attach, detach, limit, renew_clients
 from cogrid.store.keys import Keys
 from cogrid.store.passes import (
@@ -166,5 +167,14 @@ ACTS: dict[str, Act] = {
     ),
     "forget": Act((seed.mark(), seed.worker(lease_ms=-1, revoked=(TOKEN,))),
                   lambda k: forget(k, ESXI, False, "op")),
+    "requeue what runs": Act(RUNNING, lambda k: requeue(k, T1, TOKEN, SHARED_QUEUE, "op")),
+    "requeue what waits": Act(
+        (seed.mark(), seed.worker(), seed.waiting("t1", due_ms=9_000)),
+        lambda k: requeue(k, T1, None, SHARED_QUEUE, "op"),
+    ),
+    "revive": Act((seed.mark(), seed.ended("t1", "dead", recoveries=3)),
+                  lambda k: revive(k, T1, SHARED_QUEUE, 10, 1_000, "op")),
+    "purge": Act((seed.mark(), seed.ended("t1", "dead")), lambda k: purge(k, (T1,), True, 0)),
+    "note": Act((seed.mark(),), lambda k: note(k, "task cancel by op")),
     "wish": Act((seed.mark(), seed.worker()), lambda k: wish(k, ESXI, Wish("drain", 0, "op"))),
 }  # fmt: skip

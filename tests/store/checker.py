@@ -23,7 +23,7 @@ BAND = 1 << 50
 TURN = 1 << 25
 END_N = 1 << 63
 TERMINAL_EDGES = {str(state) for state in TERMINAL}
-OVER_EDGES = {"reaped", "retried", "handed_back", *TERMINAL_EDGES}
+OVER_EDGES = {"reaped", "retried", "handed_back", "requeued", *TERMINAL_EDGES}
 """Events after which a run is over."""
 
 
@@ -291,6 +291,8 @@ def history_is_possible(grid: Grid) -> Iterator[str]:
             if not grid.mended:
                 yield f"repaired: {entry.fields}"
             continue
+        if edge == "revived":
+            ended.discard(task)
         if task in ended:
             yield f"{task} was {edge} after its end"
         if edge in ("claimed", "claimed_again"):

@@ -2,6 +2,7 @@
 -- have read it: the end of an open task, the reset of a run that still counts as running.
 -- include needs: clock, check, events, wake, task, turns, queue, worker, terminal, requeue
 local GIVEN_BACK = {handed_back = true, attempt_failed = true}
+local UNCOUNTED = {handed_back = true, attempt_failed = true, operator = true}
 
 local function complete_end(task, entry)
   need_end(task)
@@ -16,7 +17,7 @@ local function complete_reset(task, entry)
   need_requeue(task, queue)
   if refused then return false end
   local fields = {'attempts', int(task.attempts + (entry.reason == 'attempt_failed' and 1 or 0)),
-    'recoveries', int(task.recoveries + (GIVEN_BACK[entry.reason] and 0 or 1))}
+    'recoveries', int(task.recoveries + (UNCOUNTED[entry.reason] and 0 or 1))}
   requeue(task, queue, entry.reason, not GIVEN_BACK[entry.reason], fields)
   return true
 end
