@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -34,12 +35,16 @@ async def metrics(services: Services, request: Request) -> Response:
 
 
 async def _missing(services: Services) -> list[str]:
+    limit_s = services.config.limits.submit_timeout_s
     try:
-        await services.store.read(touch_inbox(services.store.keys, services.live.name))
-        await services.registry.freshen()
+        async with asyncio.timeout(limit_s):  # who asks does not wait long either
+            await services.store.read(touch_inbox(services.store.keys, services.live.name))
+            await services.registry.freshen()
         grid = services.registry.grid
     except (StoreError, RefusedError) as error:
         return [error.message]
+    except TimeoutError:
+        return [f"Redis at {services.store.shown} did not answer within {limit_s:g} s"]
     if not any(seat.capable for seats in grid.homes.values() for seat in seats):
         return ["no worker could take a task"]
     return []

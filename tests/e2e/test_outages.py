@@ -30,9 +30,9 @@ TOKENS = 90
 TOKEN_S = 1.0
 """So that answers begin before an outage of a minute and end behind it."""
 OUTAGE_S = 60.0
-RESTARTS, RESTARTS_S = 5, 10.0
-AGAIN_S = 40.0
-"""After an outage, until everything has ended: the rest of an answer, a lease, a hold."""
+RESTARTS, RESTARTS_S, ASKED = 5, 10.0, 20
+AGAIN_S = 120.0
+"""After an outage, until everything has ended: a whole answer, a lease, a hold."""
 SLACK_S = 20.0
 """For a busy machine, whatever the limits are."""
 LINES = 4
@@ -132,12 +132,11 @@ async def passes(seconds: float) -> None:
 
 
 async def asked_meanwhile(grid: Grid, over: asyncio.Event) -> list[Chat]:
-    """Short requests, one after another, as long as it lasts. Each is answered or refused."""
+    """Short requests, one after another, as long as it lasts."""
     asked: list[Chat] = []
     while not over.is_set():
-        chat = grid.chat(stream=len(asked) % 2 == 0, max_tokens=8)
-        asked.append(chat)
-        await chat.let_in(within_s=SLACK_S)
+        asked.append(grid.chat(stream=len(asked) % 2 == 0, max_tokens=8))
+        await passes(RESTARTS_S * grid.scale / ASKED)
     return asked
 
 
@@ -286,8 +285,10 @@ async def refused(directory: Path, scale: float, refusal: Refusal) -> None:
         turned_away = await _turned_away(grid)
         assert refusal.sentence in turned_away.error, turned_away.error
         assert turned_away.status == 503
+        asked_s = time.monotonic()
         ready = await grid.http.get("/readyz")
         assert ready.status_code == 503, ready.text
+        assert time.monotonic() - asked_s < 3, "a probe would have given up"
         await passes(OUTAGE_S * scale)
         assert all(chat.ending is Ending.BROKEN for chat in work.chats if chat.stream), (
             "ended early"
