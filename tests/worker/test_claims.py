@@ -145,11 +145,22 @@ async def test_every_wake_is_followed_by_a_claim() -> None:
     assert world.heard == ["t1"]
 
 
-async def test_a_claim_that_took_something_is_followed_by_another() -> None:
+async def test_a_claim_that_took_several_is_followed_by_another() -> None:
     world = World()
+    world.stub.replies = [Claimed("ok", (TASK, TASK)), Claimed("ok", (TASK, TASK)), NOTHING]
+    async with world.running():
+        await until_async(lambda: world.stub.waits)
+    assert world.stub.claims == 3
+
+
+async def test_a_claim_that_took_one_waits_a_moment_for_a_hint_before_the_next() -> None:
+    world = World(block_s=600.0)
     world.stub.replies = [Claimed("ok", (TASK,)), Claimed("ok", (TASK,)), NOTHING]
     async with world.running():
         await until_async(lambda: world.stub.waits)
+        assert world.stub.claims == 1
+        await until_async(lambda: len(world.stub.waits) == 3)
+    assert world.stub.waits == [ALL, ALL, ALL]
     assert world.stub.claims == 3
 
 
@@ -164,7 +175,7 @@ async def test_a_worker_that_is_idle_or_draining_polls() -> None:
 
 async def test_a_loop_that_always_finds_work_reads_its_inbox() -> None:
     world = World(tick_s=0.02)
-    world.stub.always = Claimed("ok", (TASK,))
+    world.stub.always = Claimed("ok", (TASK, TASK))
     async with world.running():
         await until_async(lambda: world.stub.claims > 3)
         world.stub.inbox = ["t1", "slot", "t2"]
