@@ -15,7 +15,9 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,8 +93,9 @@ def _run(
     if not stopping.is_set():
         _leave_address(home, address, stack)
         _tell(address, key, server, listen)
+    tended = [*_server_as_child(server), *children]
     while not stopping.wait(0.2):
-        for child in children:
+        for child in tended:
             child.tend()
 
 
@@ -140,28 +143,21 @@ def _api_key(config: Config, home: Path) -> str:
 
 @dataclass(slots=True)
 class Child:
-    """A process that is kept running. words: the command behind ``cogrid``."""
+    """A process that is kept running. launch: starts it, tied to this one. Times are monotonic
+    seconds."""
 
     name: str
-    words: tuple[str, ...]
-    env: dict[str, str]
+    launch: Callable[[], subprocess.Popen[bytes]]
     process: subprocess.Popen[bytes] | None = None
     pause_s: float = RESTART_S
-    again_at: float = field(default=0.0)
+    started_at: float = 0.0
+    again_at: float = 0.0
     given_up: bool = False
 
     def start(self) -> None:
-        """Start it, tied to this process."""
-        from cogrid.store.embedded import TETHER
-
-        program = (sys.executable, "-m", "cogrid.cli.main", *self.words)
-        self.process = subprocess.Popen(
-            (sys.executable, str(TETHER), str(os.getpid()), *program),
-            env=self.env,
-            stdin=subprocess.DEVNULL,
-            # Ctrl-C on the terminal is for this process, which then ends its children in order.
-            start_new_session=True,
-        )
+        """Start it."""
+        self.started_at = time.monotonic()
+        self.process = self.launch()
 
     def tend(self) -> None:
         """Start it again, after a pause, where it has ended."""
@@ -174,6 +170,8 @@ class Child:
             self.given_up = True
             note(f"{self.name} was superseded by another process of its name; not started again")
         elif not self.again_at:
+            if time.monotonic() - self.started_at > RESTART_MOST_S:
+                self.pause_s = RESTART_S
             self.again_at = time.monotonic() + self.pause_s
             note(f"{self.name} ended with {code}; started again in {self.pause_s:g} s")
         elif time.monotonic() >= self.again_at:
@@ -198,6 +196,27 @@ class Child:
             self.process.wait()
 
 
+def _launch(words: tuple[str, ...], env: dict[str, str]) -> subprocess.Popen[bytes]:
+    """A command of cogrid as a process that is tied to this one."""
+    from cogrid.store.embedded import TETHER
+
+    program = (sys.executable, "-m", "cogrid.cli.main", *words)
+    return subprocess.Popen(
+        (sys.executable, str(TETHER), str(os.getpid()), *program),
+        env=env,
+        stdin=subprocess.DEVNULL,
+        # Ctrl-C on the terminal is for this process, which then ends its children in order.
+        start_new_session=True,
+    )
+
+
+def _server_as_child(server: Embedded | None) -> list[Child]:
+    """The embedded server, where it is ours, among what is kept running."""
+    if server is None or not server.owned:
+        return []
+    return [Child("the embedded server", server.start_again, server.process)]
+
+
 def _children(config: Config, demo: bool, address: str) -> list[Child]:
     env = {**os.environ, "PYTHONUNBUFFERED": "1"}
     if config.redis.url:
@@ -207,15 +226,15 @@ def _children(config: Config, demo: bool, address: str) -> list[Child]:
     if config.file:
         env["COGRID_CONFIG"] = config.file
     log = ("--log-format", config.log.format, "--log-level", config.log.level)
-    coordinator = ("coordinator", "run", "--listen", address, *log)
+    coordinator = ("coordinator", "run", "--listen", address)
     workers = [
         (f"worker {name}", ("worker", "run", "--id", name, "--pool", "cpu", "--engine", "demo"))
         for name in ("demo-1", "demo-2")
     ]
-    own = [] if demo else [("worker", ("worker", "run"))]
+    own = [("worker", ("worker", "run"))]
     return [
-        Child("coordinator", coordinator, env),
-        *(Child(name, (*words, *log), env) for name, words in (*(workers if demo else ()), *own)),
+        Child(name, partial(_launch, (*words, *log), env))
+        for name, words in (("coordinator", coordinator), *(workers if demo else own))
     ]
 
 

@@ -190,6 +190,18 @@ class Embedded:
         """The server's own log."""
         return self._places.log
 
+    @property
+    def process(self) -> subprocess.Popen[bytes] | None:
+        """Its process where this one owns it, else None."""
+        return self._process
+
+    def start_again(self) -> subprocess.Popen[bytes]:
+        """Starts a server of ours that has ended by itself, on its data and where it was; does not
+        wait for its PONG. Call it from a thread that lasts, too."""
+        assert self.owned, "another process looks after it"
+        self._process = _launch(_binary(), self._places)
+        return self._process
+
     def stop(self) -> None:
         """Has it write its data and end, waits for that, and gives up the lock. Twice is once."""
         if self._process is not None:
