@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 
 from cogrid.model.finding import Finding
@@ -16,6 +17,7 @@ from cogrid.rules.waiting import queued
 GHOST = Reason.GHOST_PENDING.value
 DEAD = Reason.DEAD_WORKER.value
 LEFTOVER = "leftover_hash"
+GONE = "gone"
 KINDS = (GHOST, DEAD, LEFTOVER)
 """The findings come in this order."""
 
@@ -24,7 +26,7 @@ REAP = "cogrid reaper --once"
 
 def ghosts(snapshot: Snapshot, limits: Limits) -> tuple[Finding, ...]:
     """Every ghost; every dead worker that still holds or blocks tasks; every hash without a
-    lease. A hash that does neither harm nor good has no ``mend``: its worker's next start does."""
+    lease. What mends a hash that does neither harm nor good is its worker's next start."""
     grid = Grid.of(snapshot, limits)
     waits = queued(snapshot)
     found = [
@@ -35,12 +37,26 @@ def ghosts(snapshot: Snapshot, limits: Limits) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda each: (KINDS.index(each.kind), each.subject)))
 
 
+def gone(snapshot: Snapshot, limits: Limits) -> tuple[Finding, ...]:
+    """Workers whose lease has run out and that hold and block nothing: no harm, but no use."""
+    grid = Grid.of(snapshot, limits)
+    waits = queued(snapshot)
+    now_ms = snapshot.taken_at_ms
+    found = (
+        _finding(worker, grid, GONE)
+        for worker in snapshot.workers
+        if worker.known and is_dead(worker, now_ms) and not _kind(worker, grid, waits, limits)
+    )
+    return tuple(sorted(found, key=lambda each: each.subject))
+
+
 def _finding(worker: Worker, grid: Grid, kind: str) -> Finding:
     now_ms = grid.snapshot.taken_at_ms
     wrong = {
         GHOST: "is registered and renews its lease, but takes no work",
         DEAD: "is gone, and still holds or blocks work",
         LEFTOVER: "is gone and left its hash behind",
+        GONE: "is gone; nothing waits for it",
     }
     where = worker.host or "its host"
     return Finding(
@@ -52,7 +68,7 @@ def _finding(worker: Worker, grid: Grid, kind: str) -> Finding:
             worker,
             grid,
         ),
-        mend="" if kind == LEFTOVER else REAP,
+        mend=REAP if kind in (GHOST, DEAD) else _show(worker),
         at_risk=_only_here(worker, grid),
     )
 
@@ -92,6 +108,10 @@ def _evidence(first: str, worker: Worker, grid: Grid) -> str:
     if at_risk:
         facts.append(f"nobody else serves {', '.join(at_risk)}")
     return "; ".join(facts)
+
+
+def _show(worker: Worker) -> str:
+    return f"cogrid worker show {shlex.quote(worker.id)}"
 
 
 def _polled(worker: Worker, now_ms: int) -> str:

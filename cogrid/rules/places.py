@@ -13,7 +13,7 @@ from cogrid.model.task import Task
 from cogrid.model.worker import Worker
 from cogrid.rules.grid import Grid, Seat
 from cogrid.rules.pick import fits
-from cogrid.rules.request import Ask
+from cogrid.rules.request import ask_of
 from cogrid.rules.route import best_pool, pools_of
 from cogrid.rules.routing import Routing
 
@@ -39,7 +39,7 @@ class Places:
     def shared(self, task: Task) -> Queue:
         """The shared queue of the first pool with a free slot, else of the one with the shortest
         wait; where nobody is at home, that of the pool it is in."""
-        routing, ask = self._open_to(task), _ask(task)
+        routing, ask = self._open_to(task), ask_of(task)
         pools = pools_of(self._seats(task), task.model, ask, self._grid, routing)
         if not pools:
             return shared_queue(queue_pool(task.queue), task.model)
@@ -69,7 +69,7 @@ class Places:
         return None
 
     def _seats(self, task: Task) -> tuple[Seat, ...]:
-        ask = _ask(task)
+        ask = ask_of(task)
         seats = self._grid.homes.get(task.model, ())
         return tuple(seat for seat in seats if fits(seat, ask)) or seats
 
@@ -108,7 +108,3 @@ class Places:
         known = self._queues.get(queue) or QueueDepth(queue, 0)
         self._queues[queue] = replace(known, depth=known.depth + 1)
         return queue
-
-
-def _ask(task: Task) -> Ask:
-    return Ask(model=task.model, kind=task.kind, needs=task.needs, band=task.band, user=task.user)

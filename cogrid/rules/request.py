@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from cogrid.model.names import Queue
-from cogrid.model.task import Band, Kind
+from cogrid.model.task import Band, Kind, Task
 from cogrid.rules.domain import GENERAL, Prompt
 
 AUTO = "auto"
@@ -30,6 +30,11 @@ class Ask:
     affinity: str = ""
     band: Band = Band.INTERACTIVE
     user: str = ""
+
+
+def ask_of(task: Task) -> Ask:
+    """What a task that was routed once asks for, when it is looked at again."""
+    return Ask(model=task.model, kind=task.kind, needs=task.needs, band=task.band, user=task.user)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,156 @@
+"""Workers that renew and poll and are of no use all the same: the reverse of a ghost."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable
+
+from cogrid.model.event import Event
+from cogrid.model.finding import Finding
+from cogrid.model.limits import Limits
+from cogrid.model.snapshot import Snapshot
+from cogrid.model.worker import Worker, WorkerState
+from cogrid.rules.counted import counted
+from cogrid.rules.health import (
+    ZOMBIES_IN_A_ROW,
+    is_dead,
+    is_ghost,
+    is_wedged,
+    registered_at_ms,
+)
+from cogrid.rules.idle import why_excluded
+from cogrid.rules.seen import WISH_DRAIN
+
+WEDGED = "wedged"
+FROZEN = "frozen_claims"
+EXCLUDED = "excluded"
+TWIN = "refused_twin"
+KINDS = (WEDGED, FROZEN, EXCLUDED, TWIN)
+"""The findings come in this order."""
+
+REFUSED = "refused"
+_HOSTS = re.compile(r"name held by (.*), asked by (.*)")
+
+
+def suspects(snapshot: Snapshot, limits: Limits) -> tuple[Finding, ...]:
+    """Workers that take and never produce, whose claim loop is frozen while every slot is taken,
+    or that no rule ever hands anything."""
+    found = (_suspect(worker, snapshot, limits) for worker in snapshot.workers)
+    return tuple(sorted((each for each in found if each), key=_order))
+
+
+def twins(events: Iterable[Event]) -> tuple[Finding, ...]:
+    """Machines that asked for a name that another one holds, once for each pair."""
+    asked: Counter[tuple[str, str]] = Counter()
+    for event in events:
+        if event.edge == REFUSED:
+            asked[event.worker, event.reason] += 1
+    return tuple(sorted((_twin(*pair, times) for pair, times in asked.items()), key=_order))
+
+
+def _order(finding: Finding) -> tuple[int, str]:
+    return KINDS.index(finding.kind), finding.subject
+
+
+def _suspect(worker: Worker, snapshot: Snapshot, limits: Limits) -> Finding | None:
+    now_ms, hold_ms = snapshot.taken_at_ms, snapshot.reaper.hold_until_ms
+    if not worker.known or is_dead(worker, now_ms) or is_ghost(worker, now_ms, limits, hold_ms):
+        return None
+    if is_wedged(worker, now_ms, limits):
+        return _wedged(worker, now_ms)
+    if now_ms >= hold_ms and _is_frozen(worker, now_ms, limits):
+        return _frozen(worker, now_ms)
+    ready = worker.state is WorkerState.READY and worker.wish.state != WISH_DRAIN
+    rule = why_excluded(worker, now_ms, limits) if ready else ""
+    return _excluded(worker, rule, now_ms) if rule else None
+
+
+def _is_frozen(worker: Worker, now_ms: int, limits: Limits) -> bool:
+    """A ghost whose slots are all taken: it renews, and has not claimed although it does that also
+    when it is full. Its runs go on, but no new one will ever come."""
+    if worker.state is not WorkerState.READY or worker.free:
+        return False
+    since_ms = max(worker.polled_at_ms, worker.freed_at_ms, registered_at_ms(worker))
+    return now_ms - since_ms > limits.ghost_after_s * 1000
+
+
+def _wedged(worker: Worker, now_ms: int) -> Finding:
+    facts = [_host(worker)]
+    if worker.zombies >= ZOMBIES_IN_A_ROW:
+        facts.append(f"its last {worker.zombies} runs made no progress and were taken back")
+    if worker.revoked:
+        silent_s = (now_ms - worker.revoked_at_ms) / 1000
+        facts.append(
+            f"{counted(len(worker.revoked), 'run')} taken back and not let go, the last one "
+            f"{silent_s:.1f} s ago"
+        )
+    facts.append(f"{worker.busy} of {worker.slots} slots taken")
+    return Finding(
+        WEDGED,
+        worker.id,
+        f"{worker.id} takes work and never produces any; restart its engine and the worker on "
+        f"{worker.host or 'its host'}",
+        "; ".join(facts),
+        _show(worker),
+        tuple(offer.name for offer in worker.offers),
+    )
+
+
+def _frozen(worker: Worker, now_ms: int) -> Finding:
+    since_ms = worker.polled_at_ms or worker.freed_at_ms or registered_at_ms(worker)
+    poll = f"no claim for {(now_ms - since_ms) / 1000:.1f} s" if since_ms else "never polled"
+    return Finding(
+        FROZEN,
+        worker.id,
+        f"{worker.id} renews its lease while its claim loop stands still; it takes nothing more "
+        f"once its runs are over: restart it on {worker.host or 'its host'}",
+        f"{_host(worker)}; {poll}; renewed {(now_ms - worker.beat_at_ms) / 1000:.1f} s ago, when "
+        f"its claim loop had stood still for {worker.claim_age_ms / 1000:.1f} s; "
+        f"{worker.busy} of {worker.slots} slots taken",
+        _show(worker),
+        tuple(worker.tasks),
+    )
+
+
+def _excluded(worker: Worker, rule: str, now_ms: int) -> Finding:
+    polled_s = (now_ms - worker.polled_at_ms) / 1000
+    return Finding(
+        EXCLUDED,
+        worker.id,
+        f"{worker.id} polls and is handed nothing: {rule}",
+        "; ".join(
+            (
+                _host(worker),
+                f"last poll {polled_s:.1f} s ago" if worker.polled_at_ms else "never polled",
+                *(
+                    f"{offer.name} {offer.state.value}{f': {offer.reason}' if offer.reason else ''}"
+                    for offer in worker.offers
+                ),
+            )
+        ),
+        f"cogrid worker why-idle {shlex.quote(worker.id)}",
+        tuple(offer.name for offer in worker.offers),
+    )
+
+
+def _twin(worker: str, reason: str, times: int) -> Finding:
+    hosts = _HOSTS.fullmatch(reason)
+    holder, other = hosts.groups() if hosts else ("another host", "a host")
+    return Finding(
+        TWIN,
+        worker,
+        f"host {other} runs a worker under the name {worker}, which {holder} holds; give it "
+        f"another name there",
+        f"refused {counted(times, 'time')} in the last minutes; {reason}",
+        f"cogrid worker run --id {shlex.quote(f'{worker}-2')}",
+    )
+
+
+def _host(worker: Worker) -> str:
+    return f"host {worker.host or 'unknown'}"
+
+
+def _show(worker: Worker) -> str:
+    return f"cogrid worker show {shlex.quote(worker.id)}"
