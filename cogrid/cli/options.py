@@ -51,6 +51,17 @@ def with_json(command: Function) -> Function:
     )(command)
 
 
+def narrowing(command: Function) -> Function:
+    """``--worker``, ``--pool`` and ``--model``: what is shown is narrowed to them."""
+    for name, help_text in (
+        ("--model", "Only what has this model."),
+        ("--pool", "Only this pool."),
+        ("--worker", "Only this worker."),
+    ):
+        command = click.option(name, default="", metavar="NAME", help=help_text)(command)
+    return command
+
+
 def with_log(command: Function) -> Function:
     """``--log-format`` and ``--log-level`` of a daemon; without them the configuration decides."""
 

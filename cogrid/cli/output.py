@@ -149,6 +149,19 @@ def _styled(cell: str) -> Text:
     return Text(cell, style=_STYLES.get(cell, ""))
 
 
+def print_row(row: Iterable[object]) -> None:
+    """One row by itself, such as one of a log that goes on."""
+    _write(("  " if on_terminal() else "\t").join(map(_cell, row)))
+
+
+def print_facts(facts: Iterable[tuple[str, object]]) -> None:
+    """A name and what it is, a line each; in a pipe with a tab between."""
+    pairs = [(name, _cell(value)) for name, value in facts]
+    width = max((len(name) for name, _ in pairs), default=0) if on_terminal() else 0
+    for name, value in pairs:
+        _write(f"{name.ljust(width)}  {value}" if width else f"{name}\t{value}")
+
+
 def print_heading(text: str) -> None:
     """A heading, on a terminal only: in a pipe each table stands for itself."""
     if on_terminal():

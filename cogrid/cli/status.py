@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cogrid.cli.options import with_config, with_json
+from cogrid.cli.documents import answers
+from cogrid.cli.duration import shown
+from cogrid.cli.options import narrowing, with_config, with_json
 from cogrid.cli.output import (
     note,
     on_terminal,
@@ -15,34 +17,40 @@ from cogrid.cli.output import (
     print_line,
     print_table,
 )
+from cogrid.cli.worker_table import print_workers
 from cogrid.errors import Exit
 
 if TYPE_CHECKING:
     from cogrid.config import Config
-    from cogrid.ops.status import Status, WorkerRow
+    from cogrid.ops.status import Status
 
 
 @click.command()
-@with_json
+@narrowing
 @click.option("--watch", is_flag=True, help="Again every two seconds, until interrupted.")
 @click.option("--check", is_flag=True, help="Exit with 3 when something needs attention.")
+@answers("cogrid.ops.status:Status", "With --watch: one Status a line, every two seconds.")
+@with_json
 @with_config
-def command(config: Config, as_json: bool, watch: bool, check: bool) -> int:
+def command(
+    config: Config, worker: str, pool: str, model: str, watch: bool, check: bool, as_json: bool
+) -> int:
     """Workers, queues, tasks, reaper and Redis at a glance.
 
     \b
     cogrid status
+    cogrid status --pool gpu --watch
     cogrid status --json | jq '.workers[] | select(.health != "healthy")'
     cogrid status --check || mail -s "the grid needs you" me
     """
     import time
 
     from cogrid.cli.connect import open_store
-    from cogrid.ops.status import status
+    from cogrid.ops.status import Only, status
 
     store = open_store(config)
     while True:
-        found = status(store, config.limits)
+        found = status(store, config.limits, Only(worker, pool, model))
         if watch and not as_json and on_terminal():
             click.clear()
         _print(found, as_json)
@@ -55,18 +63,14 @@ def _print(found: Status, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    print_table(
-        "Workers",
-        ("WORKER", "HEALTH", "POOL", "HOST", "SLOTS", "RENEWED", "POLLED", "MODELS", "RUNS"),
-        (_worker(worker) for worker in found.workers),
-    )
+    print_workers(found.workers)
     for title, servable in (("Queues", True), ("Queues that nobody serves", False)):
         queues = [queue for queue in found.queues if queue.servable is servable]
         if queues:
             print_table(
                 title,
                 ("QUEUE", "DEPTH", "OLDEST"),
-                ((queue.name, queue.depth, _age(queue.oldest_s)) for queue in queues),
+                ((queue.name, queue.depth, shown(queue.oldest_s)) for queue in queues),
             )
     print_heading("Tasks")
     print_line(", ".join(f"{count} {state}" for state, count in found.tasks.items()))
@@ -78,35 +82,13 @@ def _print(found: Status, as_json: bool) -> None:
         note(f"warning: {warning}")
 
 
-def _worker(worker: WorkerRow) -> tuple[object, ...]:
-    return (
-        worker.id,
-        worker.health,
-        worker.pool,
-        worker.host,
-        f"{worker.busy}/{worker.slots}",
-        _age(worker.beat_age_s),
-        "never polled" if worker.poll_age_s is None else _age(worker.poll_age_s),
-        ", ".join(worker.models),
-        ", ".join(f"{run.id[:8]} {run.model} {_age(run.age_s)}" for run in worker.runs),
-    )
-
-
-def _age(seconds: float | None) -> str:
-    if seconds is None:
-        return "-"
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
-
-
 def _reaper(found: Status) -> str:
     if found.reaper["last_pass_age_s"] is None:
         return "no pass yet"
     holds = found.reaper["holding_s"]
     why = "it or Redis was away, and workers need that long to be seen again"
-    held = f", takes nothing back for another {_age(holds)} ({why})" if holds else ""
-    return f"last pass {_age(found.reaper['last_pass_age_s'])} ago{held}"
+    held = f", takes nothing back for another {shown(holds)} ({why})" if holds else ""
+    return f"last pass {shown(found.reaper['last_pass_age_s'])} ago{held}"
 
 
 def _redis(found: Status) -> str:

@@ -11,6 +11,9 @@ MEMBERS: Members = {
     "drain": ("cogrid.cli.worker_drain", "Finish what runs, take no more."),
     "resume": ("cogrid.cli.worker_resume", "Take work again."),
     "forget": ("cogrid.cli.worker_forget", "Strike off one that is gone, or a ghost by force."),
+    "list": ("cogrid.cli.worker_list", "Workers, with filters."),
+    "show": ("cogrid.cli.worker_show", "Everything about one worker."),
+    "why-idle": ("cogrid.cli.worker_why_idle", "Why a worker has nothing to do."),
 }
 
 

@@ -52,7 +52,8 @@ def the_worker(snapshot: Snapshot, name: str) -> Worker:
 
 def the_model(snapshot: Snapshot, name: str) -> str:
     """The model's normal name. NotFoundError where the grid does not know it."""
-    model, known = normal_model(name), all_models(snapshot)
+    model = normal_model(name)
+    known = {*all_models(snapshot), *(queue.model for queue in snapshot.queues if queue.model)}
     if model not in known:
         near = _near(model, known)
         raise NotFoundError(

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cogrid.model.limits import Limits
+from cogrid.model.names import TaskId
 from cogrid.model.snapshot import QueueDepth, Server, Snapshot
 from cogrid.model.task import Task
-from cogrid.model.worker import Health, Worker
+from cogrid.model.worker import Health, Offer, Worker
+from cogrid.ops.found import the_model, the_worker
+from cogrid.ops.times import age_s
+from cogrid.rules.grid import Grid
 from cogrid.rules.health import health
-from cogrid.rules.homes import homes, is_up
+from cogrid.rules.homes import is_up
 from cogrid.store.client import Store
 from cogrid.store.snapshot import read_snapshot
 
@@ -28,8 +33,19 @@ class RunRow:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadedRow:
+    """A model in memory. gpu_share: part of it in the GPU's memory, 0 to 1, null where unknown."""
+
+    name: str
+    size_bytes: int | None
+    vram_bytes: int | None
+    gpu_share: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """A worker. Ages are seconds; None: never. tasks: ids of what it runs."""
+    """A worker. Ages are seconds; null: never. tasks: ids of what it runs. loaded: models in
+    memory. report: further facts that it tells of its machine."""
 
     id: str
     health: str
@@ -46,6 +62,36 @@ class WorkerRow:
     runs: list[RunRow]
     engine: str
     version: str
+    loaded: list[LoadedRow]
+    report: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """What status is narrowed to; "" narrows nothing."""
+
+    worker: str = ""
+    pool: str = ""
+    model: str = ""
+
+    def has_worker(self, worker: Worker) -> bool:
+        """True for a worker that is to be shown."""
+        return (
+            self.worker in ("", worker.id)
+            and self.pool in ("", worker.pool)
+            and (not self.model or worker.offer(self.model) is not None)
+        )
+
+    def has_queue(self, queue: QueueDepth) -> bool:
+        """True for a queue that is to be shown."""
+        return (
+            self.worker in ("", queue.worker)
+            and self.pool in ("", queue.pool)
+            and self.model in ("", queue.model)
+        )
+
+
+ALL = Only()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +125,37 @@ class Status:
         )
 
 
-def status(store: Store, limits: Limits) -> Status:
-    """Read the grid and say how it is."""
+def status(store: Store, limits: Limits, only: Only = ALL) -> Status:
+    """Read the grid and say how it is. only: NotFoundError where it names what is not there."""
     snapshot = store.read(read_snapshot(store.keys, tasks=True, waits=True, stray=True))
-    return describe(snapshot, limits, store.shown, store.keys.prefix)
+    if only.worker:
+        the_worker(snapshot, only.worker)
+    if only.model:
+        only = replace(only, model=the_model(snapshot, only.model))
+    found = describe(snapshot, limits, store.shown, store.keys.prefix)
+    return found if only == ALL else narrowed(found, snapshot, only)
+
+
+def narrowed(found: Status, snapshot: Snapshot, only: Only) -> Status:
+    """The status with these workers and queues alone; counts and warnings stay those of the
+    grid."""
+    workers = {worker.id for worker in snapshot.workers if only.has_worker(worker)}
+    queues = {queue.name for queue in snapshot.queues if only.has_queue(queue)}
+    return replace(
+        found,
+        workers=[worker for worker in found.workers if worker.id in workers],
+        queues=[queue for queue in found.queues if queue.name in queues],
+    )
 
 
 def describe(snapshot: Snapshot, limits: Limits, shown: str, prefix: str = "") -> Status:
     """The status of a snapshot. shown: the server's address without its password."""
+    grid = Grid.of(snapshot, limits)
+    tasks = {task.id: task for task in snapshot.tasks}
     return Status(
         redis=_redis(snapshot.server, shown, prefix),
-        workers=[_worker(worker, snapshot, limits) for worker in _ordered(snapshot)],
-        queues=[_queue(queue, snapshot, limits) for queue in snapshot.queues],
+        workers=[_worker(worker, tasks, snapshot, limits) for worker in _ordered(snapshot)],
+        queues=[_queue(queue, grid, limits) for queue in snapshot.queues],
         tasks=snapshot.counts,
         reaper=_reaper(snapshot),
         warnings=_warnings(snapshot, limits),
@@ -101,13 +166,11 @@ def _ordered(snapshot: Snapshot) -> list[Worker]:
     return sorted(snapshot.workers, key=lambda worker: worker.id)
 
 
-def _age_s(now_ms: int, then_ms: int | None) -> float | None:
-    return round(max(0, now_ms - then_ms) / 1000, 1) if then_ms else None
-
-
-def _worker(worker: Worker, snapshot: Snapshot, limits: Limits) -> WorkerRow:
+def _worker(
+    worker: Worker, tasks: Mapping[TaskId, Task], snapshot: Snapshot, limits: Limits
+) -> WorkerRow:
     now_ms = snapshot.taken_at_ms
-    found = (snapshot.task(task) for task in worker.tasks)
+    found = (tasks.get(task) for task in worker.tasks)
     return WorkerRow(
         id=worker.id,
         health=health(worker, now_ms, limits, snapshot.reaper.hold_until_ms),
@@ -118,36 +181,50 @@ def _worker(worker: Worker, snapshot: Snapshot, limits: Limits) -> WorkerRow:
         busy=worker.busy,
         models=[offer.name for offer in worker.offers],
         registered_at=worker.registered_at or None,
-        beat_age_s=_age_s(now_ms, worker.beat_at_ms),
-        poll_age_s=_age_s(now_ms, worker.polled_at_ms),
+        beat_age_s=age_s(now_ms, worker.beat_at_ms),
+        poll_age_s=age_s(now_ms, worker.polled_at_ms),
         tasks=list(worker.tasks),
         runs=[_run(task, now_ms) for task in found if task],
         engine=worker.engine,
         version=worker.version,
+        loaded=[_loaded(offer) for offer in worker.offers if offer.loaded],
+        report=worker.report,
     )
+
+
+def _loaded(offer: Offer) -> LoadedRow:
+    share = gpu_share(offer)
+    return LoadedRow(offer.name, offer.size_bytes or None, offer.vram_bytes or None, share)
+
+
+def gpu_share(offer: Offer) -> float | None:
+    """The part of a loaded model that lies in the GPU's memory, 0 to 1."""
+    if not offer.loaded or not offer.size_bytes:
+        return None
+    return round(min(1.0, offer.vram_bytes / offer.size_bytes), 2)
 
 
 def _run(task: Task, now_ms: int) -> RunRow:
-    return RunRow(task.id, task.model, task.user, _age_s(now_ms, task.claimed_at_ms))
+    return RunRow(task.id, task.model, task.user, age_s(now_ms, task.claimed_at_ms))
 
 
-def _queue(queue: QueueDepth, snapshot: Snapshot, limits: Limits) -> QueueRow:
+def _queue(queue: QueueDepth, grid: Grid, limits: Limits) -> QueueRow:
     return QueueRow(
         queue.name,
         queue.depth,
-        _age_s(snapshot.taken_at_ms, queue.oldest_ms),
-        servable(queue, snapshot, limits),
+        age_s(grid.snapshot.taken_at_ms, queue.oldest_ms),
+        servable(queue, grid, limits),
     )
 
 
-def servable(queue: QueueDepth, snapshot: Snapshot, limits: Limits) -> bool:
+def servable(queue: QueueDepth, grid: Grid, limits: Limits) -> bool:
     """Whether what waits there is waiting for somebody: its worker is up, or its model has a home
     in any pool (the reaper moves it there)."""
-    now_ms, hold_ms = snapshot.taken_at_ms, snapshot.reaper.hold_until_ms
-    if queue.worker is not None:
-        owner = snapshot.worker(queue.worker)
-        return owner is not None and is_up(owner, now_ms, limits, hold_ms)
-    return bool(homes(snapshot, queue.model or "", limits))
+    if queue.worker is None:
+        return bool(grid.homes.get(queue.model or ""))
+    snapshot, owner = grid.snapshot, grid.workers.get(queue.worker)
+    hold_ms = snapshot.reaper.hold_until_ms
+    return owner is not None and is_up(owner, snapshot.taken_at_ms, limits, hold_ms)
 
 
 def _redis(server: Server, shown: str, prefix: str) -> dict[str, Any]:
@@ -168,7 +245,7 @@ def _redis(server: Server, shown: str, prefix: str) -> dict[str, Any]:
 def _reaper(snapshot: Snapshot) -> dict[str, Any]:
     held_ms = snapshot.reaper.hold_until_ms - snapshot.taken_at_ms
     return {
-        "last_pass_age_s": _age_s(snapshot.taken_at_ms, snapshot.reaper.last_pass_ms),
+        "last_pass_age_s": age_s(snapshot.taken_at_ms, snapshot.reaper.last_pass_ms),
         "holding_s": round(held_ms / 1000, 1) if held_ms > 0 else None,
     }
 
