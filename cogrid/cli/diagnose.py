@@ -6,32 +6,53 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cogrid.cli.documents import answers
 from cogrid.cli.findings import print_findings
 from cogrid.cli.options import with_config, with_json
 
 if TYPE_CHECKING:
     from cogrid.config import Config
 
+NONE = {
+    "all": "nothing is wrong",
+    "ghosts": "no ghosts: every worker that is registered works",
+    "zombies": "no zombies: every run makes progress",
+    "dead": "no worker is dead",
+    "stuck": "nothing is stuck: everything that waits waits for somebody",
+    "consistency": "consistent: lists and tasks agree",
+}
+"""What can be diagnosed, and what is said where nothing is found."""
 
-@click.group()
-def command() -> None:
+
+@click.command()
+@click.argument("what", type=click.Choice(tuple(NONE)), default="all")
+@answers("cogrid.ops.diagnose:Diagnosis")
+@with_json
+@with_config
+def command(config: Config, what: str, as_json: bool) -> int:
     """What is wrong, the evidence in numbers, and the command that mends it.
 
     Nothing is changed. Exit code 3 when something was found.
-    """
-
-
-@command.command()
-@with_json
-@with_config
-def ghosts(config: Config, as_json: bool) -> int:
-    """Workers that look alive and are not: ghosts, dead ones that hold work, hashes left over.
 
     \b
-    cogrid diagnose ghosts
-    """
-    from cogrid.cli.connect import open_store
-    from cogrid.ops.diagnose import ghosts as find
+    ghosts       workers that look alive and are not, dead ones that hold work, hashes left over;
+                 workers that take and never produce, whose claim loop is frozen, that nothing is
+                 handed to, or whose name another machine asks for
+    zombies      runs without progress, and workers that only make such
+    dead         workers that are gone
+    stuck        tasks that wait for nothing: no home, behind one without, or beside a free slot
+    consistency  lists and tasks that do not agree
+    all          everything; so without a word
 
-    found = find(open_store(config), config.limits)
-    return print_findings(found, as_json, "no ghosts: every worker that is registered works")
+    \b
+    cogrid diagnose
+    cogrid diagnose ghosts
+    cogrid diagnose stuck --json | jq '.findings[].mend'
+    """
+    import time
+
+    from cogrid.cli.connect import open_store
+    from cogrid.ops.diagnose import About, diagnose
+
+    found = diagnose(open_store(config), config.limits, About(what), time.sleep)
+    return print_findings(found.findings, as_json, NONE[what], found.notes)

@@ -1,14 +1,152 @@
-"""What is wrong, before the reaper acts: the same rules on the same snapshot, nothing written."""
+"""What is wrong, before the reaper acts: the same rules on the same readings, nothing written."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+
+from cogrid.model.event import Event
 from cogrid.model.finding import Finding
 from cogrid.model.limits import Limits
+from cogrid.model.snapshot import Snapshot
+from cogrid.model.task import Task
+from cogrid.ops.events import newest_first
+from cogrid.rules.consistency import in_both, inconsistencies
+from cogrid.rules.ghosts import DEAD, LEFTOVER, gone
 from cogrid.rules.ghosts import ghosts as find_ghosts
+from cogrid.rules.grid import Grid
+from cogrid.rules.seen import as_wished
+from cogrid.rules.stuck import stuck as find_stuck
+from cogrid.rules.suspects import WEDGED, suspects, twins
+from cogrid.rules.zombie_runs import zombie_runs
 from cogrid.store.client import Store
-from cogrid.store.snapshot import read_snapshot
+from cogrid.store.inventory import read_inventory
+from cogrid.store.reading import Reading
+from cogrid.store.snapshot import read_due, read_snapshot, read_tasks, read_waiting
+
+DUE = 1_000
+"""Tasks that are due, of which one diagnosis looks at so many."""
+HEADS = 100
+"""Tasks that are looked at in each of the deepest queues."""
+DEEPEST = 50
+"""So many queues are looked into; of the others, at their heads."""
+LOOKS = 10_000
+"""Queues that are looked at at all."""
+TWINS_S = 600
+"""Refused names are told for so long."""
+TWIN_EVENTS = 10_000
+"""Events that are looked through for them."""
+PAUSE_S = 0.2
+"""Between two inventories: longer than any script, shorter than a run."""
+AGAIN = 2
+"""So many further inventories must agree with what looks wrong in the first."""
 
 
-def ghosts(store: Store, limits: Limits) -> tuple[Finding, ...]:
-    """Workers that look alive and are not: ghosts, dead ones that hold work, hashes left over."""
-    return find_ghosts(store.read(read_snapshot(store.keys, waits=True, stray=True)), limits)
+class About(StrEnum):
+    """What is diagnosed."""
+
+    ALL = "all"
+    GHOSTS = "ghosts"
+    ZOMBIES = "zombies"
+    DEAD = "dead"
+    STUCK = "stuck"
+    CONSISTENCY = "consistency"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """findings: what is wrong, the evidence, and the command that mends. notes: what could not be
+    looked at, in sentences."""
+
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
+
+
+def diagnose(
+    store: Store, limits: Limits, about: About, sleep: Callable[[float], None]
+) -> Diagnosis:
+    """Look for what is wrong. sleep: between readings that have to agree."""
+    snapshot = store.read(read_snapshot(store.keys, waits=True, stray=True, info=False))
+    notes: tuple[str, ...] = ()
+    if snapshot.scan_cut:
+        notes += ("the search for left-over worker hashes was cut short",)
+    found: list[Finding] = []
+    if about in (About.ALL, About.GHOSTS):
+        found += ghosts(snapshot, limits, _recent(store, snapshot))
+    if about in (About.ALL, About.DEAD):
+        found += _dead(snapshot, limits, about)
+    if about in (About.ALL, About.ZOMBIES, About.STUCK):
+        due = store.read(_read_due(store, snapshot))
+        if about is not About.STUCK:
+            found += _zombies(due, snapshot, limits, about)
+        if about is not About.ZOMBIES:
+            found += _stuck(store, due, snapshot, limits)
+    if about in (About.ALL, About.CONSISTENCY):
+        checked = consistency(store, sleep)
+        found += checked.findings
+        notes += checked.notes
+    return Diagnosis(tuple(found), notes)
+
+
+def ghosts(
+    snapshot: Snapshot, limits: Limits, events: tuple[Event, ...] = ()
+) -> tuple[Finding, ...]:
+    """Workers that look alive and are not; and those that live and are of no use."""
+    return (*find_ghosts(snapshot, limits), *suspects(snapshot, limits), *twins(events))
+
+
+def consistency(store: Store, sleep: Callable[[float], None]) -> Diagnosis:
+    """What does not agree, in the same way, in several inventories: a grid at work moves on while
+    it is read."""
+    inventory = store.read(read_inventory(store.keys))
+    found, cut = inconsistencies(inventory), inventory.cut
+    for _ in range(AGAIN):
+        if not found:
+            break
+        sleep(PAUSE_S)
+        inventory = store.read(read_inventory(store.keys))
+        found = in_both(found, inconsistencies(inventory))
+    note = "there is more than one diagnosis looks at: 10,000 open tasks were compared"
+    return Diagnosis(found, (note,) if cut else ())
+
+
+def _dead(snapshot: Snapshot, limits: Limits, about: About) -> list[Finding]:
+    """ghosts has those that hold work already."""
+    holding = [each for each in find_ghosts(snapshot, limits) if each.kind in (DEAD, LEFTOVER)]
+    rest = list(gone(snapshot, limits))
+    return rest if about is About.ALL else [*holding, *rest]
+
+
+def _zombies(
+    due: tuple[tuple[Task, int], ...], snapshot: Snapshot, limits: Limits, about: About
+) -> list[Finding]:
+    """ghosts has the wedged workers already."""
+    runs = list(zombie_runs(due, snapshot))
+    wedged = [each for each in suspects(snapshot, limits) if each.kind == WEDGED]
+    return runs if about is About.ALL else [*runs, *wedged]
+
+
+def _stuck(
+    store: Store, due: tuple[tuple[Task, int], ...], snapshot: Snapshot, limits: Limits
+) -> tuple[Finding, ...]:
+    seen = as_wished(snapshot)
+    names = [queue.name for queue in sorted(seen.queues, key=lambda queue: -queue.depth)]
+    deepest, rest = names[:DEEPEST], names[DEEPEST:LOOKS]
+    waiting = store.read(read_waiting(store.keys, deepest, HEADS))
+    waiting |= store.read(read_waiting(store.keys, rest, 1))
+    return find_stuck(waiting, due, Grid.of(seen, limits), limits)
+
+
+def _read_due(store: Store, snapshot: Snapshot) -> Reading[tuple[tuple[Task, int], ...]]:
+    due = yield from read_due(store.keys, snapshot.taken_at_ms, DUE)
+    tasks = yield from read_tasks(store.keys, (task for task, _ in due.tasks))
+    return tuple((task, at_ms) for name, at_ms in due.tasks if (task := tasks[name]))
+
+
+def _recent(store: Store, snapshot: Snapshot) -> tuple[Event, ...]:
+    since_ms = snapshot.taken_at_ms - TWINS_S * 1000
+    return tuple(
+        event for event in islice(newest_first(store, since_ms, TWIN_EVENTS), TWIN_EVENTS) if event
+    )
