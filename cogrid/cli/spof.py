@@ -2,34 +2,86 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
+from cogrid.cli.documents import answers
 from cogrid.cli.findings import print_findings
 from cogrid.cli.options import with_config, with_json
+from cogrid.cli.output import print_line, print_table
 
 if TYPE_CHECKING:
     from cogrid.config import Config
+    from cogrid.ops.spof import Spof, Without
 
 
 @click.command()
 @click.option("--model", metavar="NAME", help="Only this model.")
+@click.option("--without", "gone", metavar="WORKER", multiple=True, help="What if it were gone?")
+@click.option(
+    "--without-host", "hosts", metavar="HOST", multiple=True, help="What if the host were gone?"
+)
+@answers("cogrid.ops.spof:Spof", "cogrid.ops.spof:Without")
 @with_json
 @with_config
-def command(config: Config, model: str | None, as_json: bool) -> int:
+def command(
+    config: Config,
+    model: str | None,
+    gone: tuple[str, ...],
+    hosts: tuple[str, ...],
+    as_json: bool,
+) -> int:
     """Models that only one worker or one host can serve, or none: single points of failure.
 
-    Exit code 3 when there are some.
+    With --without and --without-host: which models and which queued tasks would have no home, or
+    only one. Nothing is changed. Exit code 3 when there is something to say.
 
     \b
     cogrid spof
     cogrid spof --model gemma3:1b
+    cogrid spof --without esxi
+    cogrid spof --without-host 192.168.0.41 --without-host ai-core
     """
     from cogrid.cli.connect import open_store
-    from cogrid.model.names import normal_model
-    from cogrid.ops.spof import spof
+    from cogrid.errors import UsageError
+    from cogrid.ops.spof import spof, without
 
-    found = spof(open_store(config), config.limits, normal_model(model) if model else None)
+    if model and (gone or hosts):
+        raise UsageError("--model and --without exclude each other", "leave one of them out")
+    store = open_store(config)
+    if gone or hosts:
+        return _print_without(without(store, config.limits, gone, hosts), as_json)
+    found = spof(store, config.limits, model)
     what = f"{model} is" if model else "every model is"
-    return print_findings(found, as_json, f"no single point of failure: {what} on two hosts")
+    return _print(found, f"no single point of failure: {what} on two hosts", as_json)
+
+
+def _print(found: Spof, none: str, as_json: bool) -> int:
+    if as_json:
+        lost = [asdict(each) for each in found.losses]
+        return print_findings(found.findings, as_json, none, losses=lost)
+    code = print_findings(found.findings, as_json, none)
+    if found.losses:
+        print_table(
+            "Whose loss takes models away",
+            ("LOSS", "NAME", "WORKERS", "MODELS"),
+            ((e.kind, e.name, ", ".join(e.workers), ", ".join(e.models)) for e in found.losses),
+        )
+    return code
+
+
+def _print_without(found: Without, as_json: bool) -> int:
+    names = ", ".join(found.workers) or "nobody"
+    none = f"without {names} every model would still be on two workers that it is on now"
+    if as_json:
+        facts = asdict(found)
+        del facts["findings"]
+        return print_findings(found.findings, as_json, none, **facts)
+    code = print_findings(found.findings, as_json, none)
+    print_line(
+        f"without {names}: {found.running} running would be taken back, {found.moved} waiting in "
+        "their own queues would move"
+    )
+    return code
