@@ -6,7 +6,11 @@ import click
 
 from cogrid.cli.lazy import LazyGroup, Members
 
-MEMBERS: Members = {}
+MEMBERS: Members = {
+    "list": ("cogrid.cli.dead_list", "Tasks that were given up."),
+    "retry": ("cogrid.cli.dead_retry", "Try them again."),
+    "purge": ("cogrid.cli.dead_purge", "Drop them."),
+}
 
 
 @click.group(cls=LazyGroup, members=MEMBERS)

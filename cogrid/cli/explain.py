@@ -1,0 +1,94 @@
+"""``cogrid explain``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cogrid.cli.documents import answers
+from cogrid.cli.options import with_config, with_json
+from cogrid.cli.output import note, print_heading, print_json, print_line, print_row
+
+if TYPE_CHECKING:
+    from cogrid.config import Config
+    from cogrid.ops.explain import Explanation, Wait
+
+NAMED = 8
+"""So many workers are named for one reason; --json has them all."""
+
+
+@click.command()
+@click.argument("task")
+@answers("cogrid.ops.explain:Explanation")
+@with_json
+@with_config
+def command(config: Config, task: str, as_json: bool) -> None:
+    """The life of one task: what happened to it, and if it waits, for what and for how long.
+
+    Also of a task that has ended: its hash is kept for ten minutes, the event log for longer.
+
+    \b
+    cogrid explain cb305e3a
+    cogrid explain cb305e3a --json | jq '.wait.estimate'
+    """
+    from cogrid.cli.connect import open_store
+    from cogrid.ops.explain import explain
+
+    found = explain(open_store(config), task, config.limits)
+    if as_json:
+        print_json(found)
+    else:
+        _print(found)
+
+
+def _print(found: Explanation) -> None:
+    task = found.task
+    print_line(f"task {found.id}: {found.now}")
+    if task:
+        print_line(f"model {task.model}, domain {task.domain}, user {task.user}, {task.band}")
+        if task.why:
+            print_line(f"routed because: {task.why}")
+    print_heading("Timeline")
+    for moment in found.timeline:
+        print_row((moment.at, f"+{moment.after_s:.1f} s", moment.what, moment.told))
+    if not found.complete:
+        note("the event log does not reach back to its beginning")
+    if found.wait:
+        _print_wait(found.wait)
+    if task and not task.finished_at:
+        _print_takers(found)
+
+
+def _print_wait(wait: Wait) -> None:
+    print_heading("Waits")
+    told = ", ".join(f"{each.tasks} of {each.user} ({each.band})" for each in wait.before)
+    print_line(f"place {wait.place}" + (f", behind {told}" if told else ", it is next"))
+    if wait.next_before:
+        print_line(f"next before it: {', '.join(wait.next_before)}")
+    if wait.estimate:
+        each = wait.estimate
+        print_line(
+            f"estimate: claimed in about {each.expected_s:.0f} s "
+            f"({each.least_s:.0f} to {each.most_s:.0f} s)"
+        )
+    else:
+        print_line("estimate: none, nothing was claimed from this queue in the last ten minutes")
+
+
+def _print_takers(found: Explanation) -> None:
+    from cogrid.ops.explain import grouped
+
+    print_heading("Workers")
+    able = [row for row in found.takers if row.takes]
+    for why, workers in grouped(able):
+        print_line(f"may take it: {_names(workers)}" + (f" ({why})" if why else ", a slot is free"))
+    if not able:
+        print_line("no worker may take it from where it waits")
+    for why, workers in grouped(row for row in found.takers if not row.takes):
+        print_line(f"cannot: {_names(workers)}: {why}")
+
+
+def _names(workers: tuple[str, ...]) -> str:
+    more = f" and {len(workers) - NAMED} more" if len(workers) > NAMED else ""
+    return ", ".join(workers[:NAMED]) + more

@@ -1,0 +1,74 @@
+"""``cogrid model list``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cogrid.cli.documents import answers
+from cogrid.cli.findings import print_finding
+from cogrid.cli.options import with_config, with_json
+from cogrid.cli.output import print_json, print_table
+from cogrid.errors import Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from cogrid.config import Config
+    from cogrid.ops.models import ModelRow
+
+DIGEST_CHARS = 12
+
+
+@click.command()
+@click.option("--model", default="", metavar="NAME", help="Only this model.")
+@click.option(
+    "--drift", is_flag=True, help="Only what is not the same everywhere; exit with 3 if any is."
+)
+@answers("cogrid.ops.models:ModelList")
+@with_json
+@with_config
+def command(config: Config, model: str, drift: bool, as_json: bool) -> int:
+    """Who has what: digest, size, whether it is loaded, and how much of it on the GPU.
+
+    \b
+    cogrid model list
+    cogrid model list --drift
+    cogrid model list --model gemma3:1b --json
+    """
+    from cogrid.cli.connect import open_store
+    from cogrid.ops.models import models
+
+    found = models(open_store(config), config.limits, model, drift)
+    if as_json:
+        print_json(found)
+    else:
+        print_table(
+            "Models",
+            ("MODEL", "WORKER", "HOST", "STATE", "HOME", "LOADED", "GPU", "SIZE", "DIGEST", "WHY"),
+            _rows(found.models),
+            ("SIZE", "GPU", "LOADED"),
+        )
+        for finding in found.findings:
+            print_finding(finding)
+    return Exit.FINDINGS if drift and found.findings else Exit.OK
+
+
+def _rows(models: Iterable[ModelRow]) -> Iterable[tuple[object, ...]]:
+    for model in models:
+        for copy in model.copies:
+            yield (
+                model.name,
+                copy.worker,
+                copy.host,
+                copy.state,
+                "yes" if copy.home else "no",
+                "yes" if copy.loaded else "no",
+                None if copy.gpu_share is None else f"{copy.gpu_share:.0%}",
+                None if copy.size_bytes is None else f"{copy.size_bytes / 1e9:.1f} GB",
+                copy.digest and copy.digest[:DIGEST_CHARS],
+                copy.reason,
+            )
+        if not model.copies:
+            yield (model.name, None, None, "nowhere", "no", "no", None, None, None, None)

@@ -1,0 +1,57 @@
+"""``cogrid usage``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cogrid.cli.documents import answers
+from cogrid.cli.duration import seconds
+from cogrid.cli.options import with_config, with_json
+from cogrid.cli.output import print_json, print_line, print_table
+
+if TYPE_CHECKING:
+    from cogrid.config import Config
+    from cogrid.ops.usage import UsageRow
+
+
+@click.command()
+@click.option(
+    "--since", type=seconds, default="7d", metavar="DURATION", help="How far back (7d; 35d kept)."
+)
+@answers("cogrid.ops.usage:Usage")
+@with_json
+@with_config
+def command(config: Config, since: float, as_json: bool) -> None:
+    """Requests, tokens and seconds by user, key, model and worker, in whole days (UTC).
+
+    \b
+    cogrid usage
+    cogrid usage --since 30d --json | jq '.users[0]'
+    """
+    from cogrid.cli.connect import open_store
+    from cogrid.ops.usage import usage
+
+    found = usage(open_store(config), since)
+    if as_json:
+        print_json(found)
+        return
+    total = found.total
+    print_line(
+        f"{found.from_day} to {found.to_day}: {total.requests} requests, {total.tokens} tokens, "
+        f"{total.seconds:.0f} s of work"
+    )
+    _print("User", found.users)
+    _print("Key", found.keys)
+    _print("Model", found.models)
+    _print("Worker", found.workers)
+
+
+def _print(noun: str, rows: tuple[UsageRow, ...]) -> None:
+    if rows:
+        print_table(
+            f"By {noun.lower()}",
+            (noun.upper(), "REQUESTS", "TOKENS", "SECONDS"),
+            ((row.name, row.requests, row.tokens, f"{row.seconds:.1f}") for row in rows),
+        )
