@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from cogrid.errors import UsageError
 
 CONNECT_S = 3.0
+_EXAMPLE = "write redis://HOST:PORT/DB, for example redis://127.0.0.1:6379/0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,10 @@ def parse_address(
 ) -> Address:
     """An address from a URL; user and password given beside it win. UsageError says what is
     wrong with it, never the password."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise UsageError(f"the Redis URL cannot be read: {error}", _EXAMPLE) from error
     query = parse_qs(parts.query)
     if parts.scheme not in ("redis", "rediss", "unix"):
         raise UsageError(
@@ -54,6 +58,8 @@ def parse_address(
     secret = password or (unquote(parts.password) if parts.password else None)
     try:
         if parts.scheme == "unix":
+            if not parts.path.strip("/"):
+                raise UsageError("the Redis URL names no socket", "write unix:///PATH")
             db = int(query.get("db", ["0"])[0])
             return Address(path=unquote(parts.path), db=db, username=user, password=secret)
         return Address(
@@ -67,6 +73,5 @@ def parse_address(
         )
     except ValueError as error:
         raise UsageError(
-            "the Redis URL has a port or a database that is no number",
-            "write redis://HOST:PORT/DB, for example redis://127.0.0.1:6379/0",
+            "the Redis URL has a port or a database that is no number", _EXAMPLE
         ) from error

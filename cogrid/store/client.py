@@ -93,7 +93,7 @@ class Store:
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
         except redis.ResponseError as error:
-            raise refusal(self.shown, str(error)) from error
+            raise self._error(error) from error
 
     def close(self) -> None:
         """Close the connection."""

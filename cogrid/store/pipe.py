@@ -129,6 +129,7 @@ class Pipe:
         """Close it; calls under way fail."""
         if self._watch:
             self._watch.cancel()
+            self._watch = None
         if self._connecting:
             self._connecting.cancel()
         if self._wire:
@@ -139,32 +140,34 @@ class Pipe:
         # Callers that find it lost at the same time share one attempt.
         if self._connecting is None or self._connecting.done():
             self._connecting = asyncio.create_task(self._open())
-        return await asyncio.shield(self._connecting)
+            # Its failure is told to whoever still waits; nobody may.
+            self._connecting.add_done_callback(lambda done: done.cancelled() or done.exception())
+        connecting, task = self._connecting, asyncio.current_task()
+        try:
+            return await asyncio.shield(connecting)
+        except asyncio.CancelledError:
+            if task is None or task.cancelling() or not connecting.cancelled():
+                raise
+            raise silence(self._address.shown, "closed") from None
 
     async def _open(self) -> _Wire:
-        address, loop = self._address, asyncio.get_running_loop()
+        address, wire = self._address, _Wire(self._address.shown)
         try:
             async with asyncio.timeout(CONNECT_S):
-                if address.path:
-                    _, wire = await loop.create_unix_connection(
-                        lambda: _Wire(address.shown), address.path
-                    )
-                else:
-                    _, wire = await loop.create_connection(
-                        lambda: _Wire(address.shown),
-                        address.host,
-                        address.port,
-                        ssl=address.ssl_context(),
-                    )
+                await _reach(address, wire)
                 for command in _greeting(address):
                     reply = await wire.send(hiredis.pack_command(command), CONNECT_S)
                     if isinstance(reply, hiredis.ReplyError):
-                        wire.drop(reply)
                         raise refusal(address.shown, str(reply))
         except (OSError, TimeoutError) as error:
+            wire.drop(error)
             raise silence(address.shown, str(error) or "no answer in time") from error
+        except BaseException as error:
+            wire.drop(error)
+            raise
         self._wire = wire
         if self._watch is None:
+            loop = asyncio.get_running_loop()
             self._watch = loop.call_later(self._reply_s / 5, self._look)
         return wire
 
@@ -173,6 +176,15 @@ class Pipe:
             self._wire.drop("no answer in time")
         loop = asyncio.get_running_loop()
         self._watch = loop.call_later(self._reply_s / 5, self._look)
+
+
+async def _reach(address: Address, wire: _Wire) -> None:
+    loop = asyncio.get_running_loop()
+    if address.path:
+        await loop.create_unix_connection(lambda: wire, address.path)
+    else:
+        tls = address.ssl_context()
+        await loop.create_connection(lambda: wire, address.host, address.port, ssl=tls)
 
 
 def _greeting(address: Address) -> list[tuple[Any, ...]]:

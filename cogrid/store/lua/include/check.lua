@@ -41,8 +41,16 @@ local function refusal(key, kind)
     or touched.err
 end
 
+-- A full server refuses a script only at its first write, and only one that may need memory. To
+-- take something out is none, and behind it everything is let through; so this comes before.
+local function full()
+  local added = redis.pcall('ZADD', P .. 'grid:due', 'XX', '0', '')
+  return type(added) == 'table' and string.match(added.err, '^OOM.*') or nil
+end
+
 -- A key is asked for once a script, however many of its steps will write it.
 local function need(key, kind)
+  if not next(asked) then refused = full() end
   if refused or asked[key] then return end
   asked[key] = true
   refused = refusal(key, kind)
