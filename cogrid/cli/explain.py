@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cogrid.cli.documents import answers
+from cogrid.cli.duration import shown
 from cogrid.cli.options import with_config, with_json
 from cogrid.cli.output import note, print_heading, print_json, print_line, print_row
 
@@ -69,8 +70,8 @@ def _print_wait(wait: Wait) -> None:
     if wait.estimate:
         each = wait.estimate
         print_line(
-            f"estimate: claimed in about {each.expected_s:.0f} s "
-            f"({each.least_s:.0f} to {each.most_s:.0f} s)"
+            f"estimate: claimed in about {shown(each.expected_s)} "
+            f"({shown(each.least_s)} to {shown(each.most_s)})"
         )
     else:
         print_line("estimate: none, nothing was claimed from this queue in the last ten minutes")
@@ -80,11 +81,13 @@ def _print_takers(found: Explanation) -> None:
     from cogrid.ops.explain import grouped
 
     print_heading("Workers")
+    running = found.task is not None and found.task.state == "running"
+    verb = "could take it over" if running else "may take it"
     able = [row for row in found.takers if row.takes]
     for why, workers in grouped(able):
-        print_line(f"may take it: {_names(workers)}" + (f" ({why})" if why else ", a slot is free"))
+        print_line(f"{verb}: {_names(workers)}" + (f" ({why})" if why else ", a slot is free"))
     if not able:
-        print_line("no worker may take it from where it waits")
+        print_line("no worker can take it")
     for why, workers in grouped(row for row in found.takers if not row.takes):
         print_line(f"cannot: {_names(workers)}: {why}")
 

@@ -74,7 +74,7 @@ def _print(found: Spof, none: str, as_json: bool) -> int:
 
 def _print_without(found: Without, as_json: bool) -> int:
     names = ", ".join(found.workers) or "nobody"
-    none = f"without {names} every model would still be on two workers that it is on now"
+    none = f"without {names} no further model would be lost or left with one worker"
     if as_json:
         facts = asdict(found)
         del facts["findings"]

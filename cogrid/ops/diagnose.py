@@ -68,7 +68,7 @@ def diagnose(
     store: Store, limits: Limits, about: About, sleep: Callable[[float], None]
 ) -> Diagnosis:
     """Look for what is wrong. sleep: between readings that have to agree."""
-    snapshot = store.read(read_snapshot(store.keys, waits=True, stray=True, info=False))
+    snapshot = store.read(read_snapshot(store.keys, stray=True, info=False))
     notes: tuple[str, ...] = ()
     if snapshot.scan_cut:
         notes += ("the search for left-over worker hashes was cut short",)

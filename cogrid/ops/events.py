@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from cogrid.errors import NotFoundError
 from cogrid.model.event import Event
+from cogrid.model.worker import Offer
 from cogrid.ops.found import the_task
 from cogrid.ops.times import iso
 from cogrid.store.client import Store
 from cogrid.store.clock import read_clock
 from cogrid.store.events import A_PAGE, read_before, read_events, read_last_event
+
+_offers = msgspec.json.Decoder(tuple[Offer, ...])
 
 LOOKED_AT = 100_000
 """Events that are looked at: all that the log keeps, in pages."""
@@ -128,8 +133,18 @@ def row_of(event: Event) -> EventRow:
         event.task or None,
         event.worker or None,
         event.token or None,
-        event.reason or None,
+        _reason(event) or None,
     )
+
+
+def _reason(event: Event) -> str:
+    """A registration says everything of its models; their names are enough here."""
+    if event.edge != "registered":
+        return event.reason
+    try:
+        return ", ".join(offer.name for offer in _offers.decode(event.reason))
+    except msgspec.MsgspecError:
+        return event.reason
 
 
 def _listed(newest: list[Event], cut: bool) -> EventList:

@@ -17,6 +17,7 @@ from cogrid.ops.events import newest_first
 from cogrid.ops.found import the_task
 from cogrid.ops.tasks import TaskFacts, band_name, facts_of
 from cogrid.ops.times import iso
+from cogrid.rules.counted import counted
 from cogrid.rules.grid import Grid
 from cogrid.rules.takers import takers
 from cogrid.rules.timeline import SUBMITTED, Moment, timeline
@@ -192,7 +193,7 @@ def _now(story: Story, snapshot: Snapshot | None, limits: Limits) -> str:
 
 def _running(story: Story, now_ms: int) -> str:
     task = story.record.task
-    said = f"{task.n} pieces of text" if task.n else "no text yet"
+    said = f"{counted(task.n, 'piece')} of text" if task.n else "no text yet"
     deadline = ""
     if story.due_ms:
         late = story.due_ms <= now_ms

@@ -4,13 +4,12 @@ would lose with some of its workers."""
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cogrid.errors import NotFoundError
 from cogrid.model.finding import Finding
 from cogrid.model.limits import Limits
 from cogrid.model.snapshot import Snapshot
-from cogrid.model.task import Task
 from cogrid.ops.found import the_model, the_worker
 from cogrid.rules.spof import single_points
 from cogrid.rules.what_if import Loss, going, loss, losses
@@ -43,7 +42,7 @@ class Without:
 
 def spof(store: Store, limits: Limits, model: str | None = None) -> Spof:
     """The findings, of one model or of all."""
-    snapshot = store.read(read_snapshot(store.keys, info=False))
+    snapshot = store.read(_read(store))
     named = the_model(snapshot, model) if model else None
     found = single_points(snapshot, limits, named)
     return Spof(found, losses(snapshot, limits) if model is None else ())
@@ -53,18 +52,17 @@ def without(
     store: Store, limits: Limits, workers: Collection[str], hosts: Collection[str]
 ) -> Without:
     """What the grid would lose with these workers and with all workers of these hosts."""
-    snapshot = store.read(read_snapshot(store.keys, info=False))
+    snapshot = store.read(_read(store))
     for name in workers:
         the_worker(snapshot, name)
     _check_hosts(snapshot, hosts)
     gone = going(snapshot, workers, hosts)
-    own = store.read(_read_own(store, snapshot))
     queues = {worker.queue for worker in gone}
     return Without(
         workers=tuple(worker.id for worker in gone),
         running=sum(len(worker.tasks) for worker in gone),
         moved=sum(queue.depth for queue in snapshot.queues if queue.name in queues),
-        findings=loss(snapshot, workers, hosts, own, limits),
+        findings=loss(snapshot, workers, hosts, limits),
     )
 
 
@@ -77,8 +75,11 @@ def _check_hosts(snapshot: Snapshot, hosts: Collection[str]) -> None:
             )
 
 
-def _read_own(store: Store, snapshot: Snapshot) -> Reading[tuple[Task, ...]]:
+def _read(store: Store) -> Reading[Snapshot]:
+    """The snapshot with the tasks that wait in workers' own queues, whose names do not say what
+    models they are for."""
+    snapshot = yield from read_snapshot(store.keys, info=False)
     queues = [queue.name for queue in snapshot.queues if queue.worker]
     most = max(1, OWN // max(1, len(queues)))
     waiting = yield from read_waiting(store.keys, queues, most)
-    return tuple(task for tasks in waiting.values() for task in tasks)
+    return replace(snapshot, tasks=tuple(task for tasks in waiting.values() for task in tasks))

@@ -26,7 +26,7 @@ REAP = "cogrid reaper --once"
 
 def ghosts(snapshot: Snapshot, limits: Limits) -> tuple[Finding, ...]:
     """Every ghost; every dead worker that still holds or blocks tasks; every hash without a
-    lease. What mends a hash that does neither harm nor good is its worker's next start."""
+    lease. A hash that does neither harm nor good also goes with its worker's next start."""
     grid = Grid.of(snapshot, limits)
     waits = queued(snapshot)
     found = [
@@ -68,7 +68,7 @@ def _finding(worker: Worker, grid: Grid, kind: str) -> Finding:
             worker,
             grid,
         ),
-        mend=REAP if kind in (GHOST, DEAD) else _show(worker),
+        mend=REAP if kind in (GHOST, DEAD) else _forget(worker),
         at_risk=_only_here(worker, grid),
     )
 
@@ -110,8 +110,8 @@ def _evidence(first: str, worker: Worker, grid: Grid) -> str:
     return "; ".join(facts)
 
 
-def _show(worker: Worker) -> str:
-    return f"cogrid worker show {shlex.quote(worker.id)}"
+def _forget(worker: Worker) -> str:
+    return f"cogrid worker forget {shlex.quote(worker.id)}"
 
 
 def _polled(worker: Worker, now_ms: int) -> str:

@@ -160,4 +160,7 @@ def _pool(worker: Worker, routing: Routing) -> list[str]:
 
 
 def _mend(worker: Worker, word: Health) -> str:
-    return REAP if word in _GONE else f"cogrid worker show {shlex.quote(worker.id)}"
+    if word in _GONE:
+        return REAP
+    verb = "drain" if word is Health.WEDGED else "show"
+    return f"cogrid worker {verb} {shlex.quote(worker.id)}"

@@ -93,7 +93,7 @@ def _wedged(worker: Worker, now_ms: int) -> Finding:
         f"{worker.id} takes work and never produces any; restart its engine and the worker on "
         f"{worker.host or 'its host'}",
         "; ".join(facts),
-        _show(worker),
+        _drain(worker),
         tuple(offer.name for offer in worker.offers),
     )
 
@@ -109,7 +109,7 @@ def _frozen(worker: Worker, now_ms: int) -> Finding:
         f"{_host(worker)}; {poll}; renewed {(now_ms - worker.beat_at_ms) / 1000:.1f} s ago, when "
         f"its claim loop had stood still for {worker.claim_age_ms / 1000:.1f} s; "
         f"{worker.busy} of {worker.slots} slots taken",
-        _show(worker),
+        _drain(worker),
         tuple(worker.tasks),
     )
 
@@ -152,5 +152,6 @@ def _host(worker: Worker) -> str:
     return f"host {worker.host or 'unknown'}"
 
 
-def _show(worker: Worker) -> str:
-    return f"cogrid worker show {shlex.quote(worker.id)}"
+def _drain(worker: Worker) -> str:
+    """Until somebody has restarted it nothing more is routed there."""
+    return f"cogrid worker drain {shlex.quote(worker.id)}"

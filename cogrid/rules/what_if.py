@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
@@ -11,7 +10,6 @@ from cogrid.model.finding import Finding
 from cogrid.model.limits import Limits
 from cogrid.model.names import WorkerId
 from cogrid.model.snapshot import Snapshot
-from cogrid.model.task import Task
 from cogrid.model.worker import Worker
 from cogrid.rules.counted import counted
 from cogrid.rules.grid import Grid
@@ -50,15 +48,13 @@ def loss(
     snapshot: Snapshot,
     workers: Collection[str],
     hosts: Collection[str],
-    own: Iterable[Task],
     limits: Limits,
 ) -> tuple[Finding, ...]:
-    """Models that would have no capable home then, or only one, and had more before. own: tasks
-    that wait in workers' own queues, which ``snapshot`` only counts."""
+    """Models that would have no capable home then, or only one, and had more before."""
     before = Grid.of(snapshot, limits)
     after = Grid.of(without(snapshot, workers, hosts), limits)
     gone = going(snapshot, workers, hosts)
-    waits = queued(snapshot) + Counter(task.model for task in own)
+    waits = queued(snapshot)
     found = []
     for model in before.homes:
         had, has = _able(before, model), _able(after, model)

@@ -100,7 +100,7 @@ def test_work_that_others_can_do_is_not_blocked() -> None:
 def test_a_hash_without_a_lease() -> None:
     left = a_worker("esxi", **{**NEVER, "lease_until_ms": None})
     (found,) = ghosts(a_snapshot(left, a_worker("ai-core")), LIMITS)
-    assert (found.kind, found.mend) == ("leftover_hash", "cogrid worker show esxi")
+    assert (found.kind, found.mend) == ("leftover_hash", "cogrid worker forget esxi")
     assert found.evidence.startswith(
         "a hash without a lease; host 192.168.0.41; registered_at 2026"
     )
