@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cogrid.cli.documents import answers
 from cogrid.cli.options import in_config, with_config, with_json
 from cogrid.cli.output import note, print_json, print_piece
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 )
 @click.option("--worker", default="", metavar="NAME", help="The worker that should answer.")
 @click.option("--url", metavar="URL", help="The coordinator (http://127.0.0.1:8700).")
+@answers(
+    "One document a line: `status` (where it waits or runs), `thinking` or `text` (a piece of the "
+    "answer), and last `done` (model, worker, queue, task) with `finish_reason`."
+)
 @with_json
 @with_config
 @in_config(url="client.url")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cogrid.cli.documents import answers
 from cogrid.cli.options import with_config, with_json
 from cogrid.cli.output import note, print_json, print_line, print_table
 
@@ -29,6 +30,7 @@ def command() -> None:
     help="Requests a minute; 0: no limit.",
 )
 @click.option("--trusted", is_flag=True, help="Believe its X-OpenWebUI-User-Id headers.")
+@answers("The fields of ApiKey, and `key`: the key itself.", "cogrid.store.api_keys:ApiKey")
 @with_json
 @with_config
 def new(config: Config, label: str, per_minute: int, trusted: bool, as_json: bool) -> None:
@@ -50,6 +52,7 @@ def new(config: Config, label: str, per_minute: int, trusted: bool, as_json: boo
 
 
 @command.command("list")
+@answers("`keys`: list of ApiKey.", "cogrid.store.api_keys:ApiKey")
 @with_json
 @with_config
 def list_(config: Config, as_json: bool) -> None:
@@ -79,6 +82,7 @@ def list_(config: Config, as_json: bool) -> None:
 
 @command.command()
 @click.argument("name")
+@answers("`revoked`: the ApiKey that is void now.", "cogrid.store.api_keys:ApiKey")
 @with_json
 @with_config
 def revoke(config: Config, name: str, as_json: bool) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cogrid.cli.documents import answers
 from cogrid.cli.options import with_config, with_json, with_log
 from cogrid.cli.output import note, print_json, print_line
 from cogrid.errors import UsageError
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 @click.option("--once", is_flag=True, help="Free what is stuck now, then end.")
 @click.option("--dry-run", is_flag=True, help="Show what a pass would do; nothing is written.")
 @click.option("--daemon", is_flag=True, help="Pass after pass, until SIGTERM.")
+@answers(
+    "`dry_run`; `acts`: for each the act, task, worker, reason, evidence, queue, homes, message, "
+    "hint, and the line of the log; `problems`: list of text."
+)
 @with_json
 @with_config
 @with_log

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cogrid.cli.documents import answers
 from cogrid.cli.options import with_config, with_json
 from cogrid.cli.output import note, print_json, print_line
 from cogrid.errors import Exit
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 @click.argument("prompt")
 @click.option("--model", default="auto", metavar="NAME", help="The model asked for (auto).")
 @click.option("--worker", default="", metavar="NAME", help="The worker asked for.")
+@answers("cogrid.ops.route:Routed")
 @with_json
 @with_config
 def command(config: Config, prompt: str, model: str, worker: str, as_json: bool) -> int:
