@@ -42,41 +42,35 @@ class Coordinator:
         self._config = config
         self._grace_s = grace_s
         self._server: _Server | None = None
+        self._stopping = False
 
     async def run(self, started: Callable[[str], None] | None = None) -> None:
         """Serve until ``stop``. started: called with the URL when it listens."""
         services = self.services
-        with contextlib.suppress(StoreError):
-            await services.access.refresh()
-        host, port = self._where()
-        sock = _bind(host, port)
-        shown = f"[{host}]" if ":" in host else host
-        self.listening = f"http://{shown}:{sock.getsockname()[1]}"
-        server = self._server = _Server(_settings(App(services)))
         async with services.running():
+            with contextlib.suppress(StoreError):
+                await services.access.refresh()
+            sock = self._bind()
+            server = self._server = _Server(_settings(App(services)))
+            server.ending = self._ending
+            server.should_exit = self._stopping
+            log.info("[start] coordinator=%s version=%s", services.live.name, __version__)
+            log.info("listening on %s%s", self.listening, self._for_whom())
             serving = asyncio.create_task(server.serve([sock]))
+            if started:
+                started(self.listening)
             try:
-                log.info("[start] coordinator=%s version=%s", services.live.name, __version__)
-                log.info("listening on %s%s", self.listening, self._for_whom())
-                if started:
-                    started(self.listening)
-                await self._until_over(serving)
+                await serving
             finally:
                 sock.close()
 
     def stop(self) -> None:
         """Accept nothing more, let streams come to their end for the grace, then end them."""
-        if self._server is None:
-            return
-        if self._server.should_exit:
+        if self._stopping:
             self._end_streams()
-        self._server.should_exit = True
-
-    async def _until_over(self, serving: asyncio.Task[None]) -> None:
-        server = self._server
-        assert server is not None
-        server.ending = self._ending
-        await serving
+        self._stopping = True
+        if self._server:
+            self._server.should_exit = True
 
     def _ending(self) -> None:
         count = len(self.services.live)
@@ -89,6 +83,13 @@ class Coordinator:
         self.services.live.end_all(RefusedError("shutting_down", message, "ask again", 1))
         if self._server:
             self._server.last(LAST_S)
+
+    def _bind(self) -> socket.socket:
+        host, port = self._where()
+        sock = _bind(host, port)
+        shown = f"[{host}]" if ":" in host else host
+        self.listening = f"http://{shown}:{sock.getsockname()[1]}"
+        return sock
 
     def _where(self) -> tuple[str, int]:
         """Where to listen: as configured, but without any key on this machine only."""
@@ -161,13 +162,15 @@ def _not_ours(record: logging.LogRecord) -> bool:
 
 
 def _bind(host: str, port: int) -> socket.socket:
+    sock: socket.socket | None = None
     try:
         family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         sock = socket.socket(family, socket.SOCK_STREAM)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(where)
-        sock.set_inheritable(True)
     except OSError as error:
+        if sock is not None:
+            sock.close()
         message = f"cannot listen on {host}:{port}: {error.strerror or error}"
         raise UsageError(message, "choose another with --listen ADDRESS:PORT") from error
     return sock

@@ -63,9 +63,14 @@ class Stage:
         """A registered worker that the coordinator has seen."""
         worker = ScriptedWorker(self.store, worker_id, *offers, **options)
         await worker.register()
-        await self.coordinator.services.registry.refresh()
+        await self.refresh()
         self.workers[worker_id] = worker
         return worker
+
+    async def refresh(self) -> None:
+        """The coordinator sees the grid as it is now. The first read may have been under way."""
+        await self.coordinator.services.registry.refresh()
+        await self.coordinator.services.registry.refresh()
 
     async def call(self, *command: Any) -> Any:
         """One plain command, for looking and meddling; the raw reply."""

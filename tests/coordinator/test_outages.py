@@ -28,7 +28,7 @@ async def test_a_stream_waits_for_redis_and_goes_on(server: Server) -> None:
     proxy = Proxy(str(server.socket_path))
     async with stage(f"redis://127.0.0.1:{proxy.port}/0") as grid, stage(server.url) as direct:
         worker = await direct.worker()
-        await grid.coordinator.services.registry.refresh()
+        await grid.refresh()
         asked = asyncio.create_task(grid.http.post(CHAT, json=chat(stream=True)))
         task = await worker.take()
         await worker.say(task, "before ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from cogrid.coordinator.affinity import Affinity
 from cogrid.model.worker import Offer, WorkerState
 from cogrid.rules.domain import Domain
 from cogrid.rules.route import Routing
+from tests.coordinator.script import ScriptedWorker
 from tests.coordinator.stage import LIMITS, MODEL, Stage, chat, events, eventually, stage
 from tests.servers import Server
 
@@ -86,7 +88,7 @@ async def test_a_conversation_goes_on_where_it_was(grid: Stage) -> None:
     await grid.worker("ai-core", slots=1)
     shared = f"tasks:cpu:shared:{MODEL}"
     assert await queue_of(grid, conversation("hi"), "ai-core") == shared
-    refresh = grid.coordinator.services.registry.refresh
+    refresh = grid.refresh
     await refresh()
     assert await queue_of(grid, conversation("hi", "x", "more"), "ai-core") == "tasks:cpu:ai-core"
     assert await queue_of(grid, conversation("ho", "x", "more"), "esxi") == shared
@@ -110,7 +112,7 @@ async def test_affinity_does_not_pile_up_between_two_snapshots(server: Server) -
         first = asyncio.create_task(grid.http.post(CHAT, json=conversation("hi")))
         await worker.answer("x")
         await first
-        await grid.coordinator.services.registry.refresh()
+        await grid.refresh()
         going_on = conversation("hi", "x", "more")
         asked = [asyncio.create_task(grid.http.post(CHAT, json=going_on)) for _ in range(4)]
         for _ in asked:
@@ -158,7 +160,7 @@ async def test_background_by_header(grid: Stage) -> None:
 
 async def test_a_model_without_a_home_is_503_and_an_unknown_one_404(grid: Stage) -> None:
     await grid.workers["esxi"].renew(WorkerState.DRAINING)
-    await grid.coordinator.services.registry.refresh()
+    await grid.refresh()
     for path in (CHAT, "/api/chat"):
         answer = await grid.http.post(path, json=chat())
         assert answer.status_code == 503
@@ -168,11 +170,18 @@ async def test_a_model_without_a_home_is_503_and_an_unknown_one_404(grid: Stage)
 
 
 async def test_a_worker_that_has_just_come_is_seen_at_once(server: Server) -> None:
-    async with stage(server.url, limits=replace(LIMITS, tick_s=3.0)) as grid:
-        await asyncio.sleep(0.4)
-        worker = await grid.worker()
-        grid.coordinator.services.registry._grid = None
-        await grid.coordinator.services.registry.refresh()
+    """Between two ticks: a snapshot that says no is read again, unless it was read just now."""
+    async with stage(server.url, limits=replace(LIMITS, tick_s=2.0)) as grid:
+        registry = grid.coordinator.services.registry
+        worker = ScriptedWorker(grid.store)
+        await worker.register()
+        assert registry.snapshot is not None
+        assert registry.snapshot.workers == ()
+
+        async def stale() -> bool:
+            return time.monotonic() - registry._read_at > 0.3
+
+        await eventually(stale)
         asked = asyncio.create_task(grid.http.post(CHAT, json=chat()))
         await worker.answer("x")
         assert (await asked).status_code == 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx
@@ -88,19 +89,32 @@ async def test_the_last_word_of_a_stream_comes_with_its_first_try(grid: Stage) -
     assert rest.endswith("data: [DONE]\n\n")
 
 
+async def read_until(answer: httpx.Response, done: Callable[[str], bool]) -> AsyncIterator[str]:
+    """Pieces until what came is enough, then the rest in one."""
+    said = ""
+    pieces = answer.aiter_text()
+    async for piece in pieces:
+        said += piece
+        if done(said):
+            break
+    yield said
+    yield "".join([piece async for piece in pieces])
+
+
 async def test_waiting_clients_see_signs_of_life(grid: Stage) -> None:
-    asked = asyncio.create_task(grid.http.post("/v1/chat/completions", json=chat(stream=True)))
-    ndjson = asyncio.create_task(grid.http.post("/api/chat", json=chat()))
-    await asyncio.sleep(3.5 * LIMITS.keepalive_s)
     worker = grid.workers["esxi"]
-    await worker.answer("x")
-    await worker.answer("x")
-    text = (await asked).text
-    assert text.count(": waiting\n\n") >= 2
-    assert content(events(text)[:-1]) == "x"
-    empty, *_ = lines((await ndjson).text)
-    assert empty["message"]["content"] == ""
-    assert empty["done"] is False
+    async with grid.http.stream("POST", "/v1/chat/completions", json=chat(stream=True)) as answer:
+        reading = read_until(answer, lambda said: said.count(": waiting\n\n") == 2)
+        assert await anext(reading) == ": waiting\n\n: waiting\n\n"
+        await worker.answer("x")
+        assert content(events(await anext(reading))[:-1]) == "x"
+    async with grid.http.stream("POST", "/api/chat", json=chat()) as answer:
+        reading = read_until(answer, lambda said: said.count("\n") == 2)
+        for empty in lines(await anext(reading)):
+            assert empty["message"] == {"role": "assistant", "content": ""}
+            assert empty["done"] is False
+        await worker.answer("x")
+        assert lines(await anext(reading))[-1]["done"] is True
 
 
 async def test_a_whole_answer(grid: Stage) -> None:
@@ -293,14 +307,16 @@ async def test_a_waiting_client_is_told_its_place_as_it_changes(grid: Stage) -> 
     worker = grid.workers["esxi"]
     first = asyncio.create_task(grid.http.post("/v1/chat/completions", json=chat()))
     await grid.pending()
-    asked = asyncio.create_task(
-        grid.http.post("/v1/chat/completions", json=chat(stream=True), headers=STATUS)
-    )
-    await asyncio.sleep(1.5 * LIMITS.keepalive_s)
-    await worker.answer("x")
-    await asyncio.sleep(1.5 * LIMITS.keepalive_s)
-    await worker.answer("y")
+    path, said = "/v1/chat/completions", ""
+    async with grid.http.stream("POST", path, json=chat(stream=True), headers=STATUS) as answer:
+        answered = False
+        async for piece in answer.aiter_text():
+            said += piece
+            if "position 2" in said and not answered:
+                assert "position 1" not in said
+                answered = True
+                await worker.answer("x")
+            if "position 1" in said:
+                break
+        await worker.answer("y")
     await first
-    places = [line.rpartition("position ")[2] for line, _ in told(events((await asked).text))]
-    assert places[0] == "2"
-    assert "1" in places

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.coordinator.stage import LIMITS, Stage, chat, eventually
+from tests.coordinator.stage import Stage, chat, eventually
 
 
 async def create(grid: Stage, **fields: Any) -> dict[str, Any]:
@@ -67,11 +67,13 @@ async def test_a_failed_task_says_why(grid: Stage) -> None:
 async def test_its_events_can_be_read_from_any_point(grid: Stage) -> None:
     made = await create(grid)
     path = f"/task/{made['task']}/events"
-    reading = asyncio.create_task(grid.http.get(path))
-    await asyncio.sleep(1.5 * LIMITS.keepalive_s)
-    await grid.workers["esxi"].answer("Hel", "lo")
-    text = (await reading).text
-    assert text.startswith(": waiting\n\n")
+    text = ""
+    async with grid.http.stream("GET", path) as reading:
+        async for piece in reading.aiter_text():
+            if not text:
+                assert piece.startswith(": waiting\n\n")
+                await grid.workers["esxi"].answer("Hel", "lo")
+            text += piece
     told = [part.split("\n") for part in text.split("\n\n") if part.startswith("id: ")]
     assert [lines[1] for lines in told] == [
         "event: claimed",
