@@ -7,12 +7,13 @@ transition is written once, whoever calls it.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import Any, Generic, TypeVar
+
+from cogrid.store.linking import linked
 
 T = TypeVar("T")
 Arg = str | int | float | bytes
@@ -36,8 +37,7 @@ class Script:
 
 @cache
 def script(name: str) -> Script:
-    """``lua/<name>.lua`` with the parts its ``-- include:`` lines name put in front, without the
-    functions of them that it does not use: the server makes each one anew on every call."""
+    """``lua/<name>.lua`` with the parts its ``-- include:`` lines name put in front, linked."""
     body = (_LUA / f"{name}.lua").read_text("utf-8")
     parts = [
         (_LUA / "include" / f"{part}.lua").read_text("utf-8")
@@ -45,25 +45,7 @@ def script(name: str) -> Script:
         if line.startswith("-- include:")
         for part in line.removeprefix("-- include:").split()
     ]
-    return Script.of(name, _without_unused("\n".join([*parts, body])))
-
-
-_FUNCTION = re.compile(
-    r"^local function (\w+)[^\n]*?(?: end|\n.*?^end)\n", re.MULTILINE | re.DOTALL
-)
-_COMMENT = re.compile(r"--.*")
-_WORD = re.compile(r"[A-Za-z_]\w*")
-
-
-def _without_unused(text: str) -> str:
-    """The text without functions at its top level that nothing outside of them leads to."""
-    words = {m[1]: set(_WORD.findall(_COMMENT.sub("", m[0]))) for m in _FUNCTION.finditer(text)}
-    used: set[str] = set()
-    reached = set(_WORD.findall(_COMMENT.sub("", _FUNCTION.sub("", text))))
-    while found := (reached & words.keys()) - used:
-        used |= found
-        reached = set().union(*(words[name] for name in found))
-    return _FUNCTION.sub(lambda m: m[0] if m[1] in used else "", text)
+    return Script.of(name, linked("\n".join([*parts, body])))
 
 
 Scripts = Callable[[str], Script]

@@ -22,6 +22,11 @@ local function complete_reset(task, entry)
   return true
 end
 
+local function complete(task, entry)  -- rarely
+  if entry.kind == 'end' then return complete_end(task, entry) end
+  return complete_reset(task, entry)
+end
+
 -- Whoever meets such a task completes it first. True when it did; the table is then out of date.
 local function completed(task)
   if TERMINAL[task.state] then return false end
@@ -31,14 +36,11 @@ local function completed(task)
   local entry = {}
   for i = 1, #fields, 2 do entry[fields[i]] = fields[i + 1] end
   task.last_kind = entry.kind
-  local did = entry.kind == 'end' and complete_end(task, entry)
-  if entry.kind == 'reset' and task.state == 'running' and run_of(id) == task.run then
-    did = complete_reset(task, entry)
-  end
-  if did then
-    event('repaired', task.id, task.worker, task.token, entry.kind .. ' without commit')
-  end
-  return did
+  local open = entry.kind == 'end'
+    or entry.kind == 'reset' and task.state == 'running' and run_of(id) == task.run
+  if not open or not complete(task, entry) then return false end
+  event('repaired', task.id, task.worker, task.token, entry.kind .. ' without commit')
+  return true
 end
 
 -- Text that a streaming client may have seen is never silently followed by another run's. Asked
