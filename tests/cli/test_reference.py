@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import click
 import pytest
 
 from cogrid.cli.documents import ATTRIBUTE
@@ -23,12 +24,12 @@ def test_the_page_is_what_the_commands_say() -> None:
 
 @pytest.mark.parametrize(("words", "command"), EVERY, ids=[words for words, _ in EVERY])
 def test_every_command_has_an_example_and_says_what_its_json_is(
-    words: str, command: object
+    words: str, command: click.Command
 ) -> None:
-    help_text = getattr(command, "help", "") or ""
+    help_text = command.help or ""
     assert re.search(rf"^ *cogrid {re.escape(words)}\b", help_text, re.MULTILINE), "no example"
-    takes_json = any(option.name == "as_json" for option in command.params)  # type: ignore[attr-defined]
-    told = getattr(command.callback, ATTRIBUTE, ())  # type: ignore[attr-defined]
+    takes_json = any(option.name == "as_json" for option in command.params)
+    told = getattr(command.callback, ATTRIBUTE, ())
     assert bool(told) == takes_json
 
 
