@@ -45,8 +45,11 @@ class Connection(asyncio.Protocol):
 
     @property
     def ready(self) -> bool:
-        """True when the next exchange may run on it."""
-        return self._failure is None and (not self._busy or (self._complete and self._reusable))
+        """True when the next exchange may run on it. Never with bytes that nobody has read: they
+        would be taken for the next answer."""
+        if self._failure is not None or self._chunks:
+            return False
+        return not self._busy or (self._complete and self._reusable)
 
     def send(self, request: bytes) -> None:
         """Begins an exchange. The bytes go out as the socket takes them; a server that answers

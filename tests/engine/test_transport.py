@@ -97,6 +97,22 @@ async def test_the_request_on_the_wire() -> None:
     assert lines[-2:] == [b"", b"body"]
 
 
+async def test_an_answer_that_came_and_was_not_read_is_never_the_next_ones() -> None:
+    """Whoever stops reading leaves bytes behind, which may be somebody's; the connection goes."""
+    seen: list[int] = []
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.append(1)
+        while asks := await head(reader):
+            writer.write(OK + b"Content-Length: 6\r\n\r\n" + asks.split()[1][1:].ljust(6, b"."))
+
+    async with server(speak) as url, client() as asked:
+        async with asked.stream("GET", f"{url}/mine") as response:
+            assert response.status_code == 200
+        assert (await asked.get(f"{url}/yours")).content == b"yours."
+    assert len(seen) == 2
+
+
 async def _twice(url: str, asked: httpx.AsyncClient) -> None:
     for _ in range(2):
         assert (await asked.get(url)).content == b"hi"
