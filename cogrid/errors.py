@@ -29,10 +29,12 @@ class Exit(IntEnum):
 class CogridError(Exception):
     """A failure that can be told in one sentence.
 
-    message: what failed and on what. hint: what to do about it, or "".
+    message: what failed and on what. hint: what to do about it, or "". problems: where it is
+    several things at once, a line each; they stand in the message too.
     """
 
     exit_code: Exit = Exit.FAILED
+    problems: tuple[str, ...] = ()
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

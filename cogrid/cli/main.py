@@ -34,6 +34,7 @@ COMMANDS: Members = {
     "worker": ("cogrid.cli.worker", "The worker beside an engine."),
     "reaper": ("cogrid.cli.reaper", "Free what is stuck: once, as a dry run, or as a daemon."),
     "key": ("cogrid.cli.key", "API keys."),
+    "config": ("cogrid.cli.config", "The configuration: show, check, begin one."),
 }
 """The commands in the order in which ``--help`` shows them."""
 

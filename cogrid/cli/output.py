@@ -63,11 +63,15 @@ def print_error(error: CogridError, as_json: bool) -> int:
             "message": error.message,
             "hint": error.hint or None,
             "exit_code": int(error.exit_code),
+            **({"problems": error.problems} if error.problems else {}),
         }
         with contextlib.suppress(BrokenPipeError, ValueError):
             print_json({"error": said})
     else:
-        note(f"cogrid: {error.message}")
+        message = error.message.partition("\n")[0] if error.problems else error.message
+        note(f"cogrid: {message}")
+        for problem in error.problems:
+            note(problem)
         if error.hint:
             note(f"  → {error.hint}")
     return int(error.exit_code)

@@ -3,7 +3,7 @@
 ``load`` gives a ``Config`` or raises one ``ConfigError`` with everything that is wrong.
 """
 
-from cogrid.config.load import ConfigError, load
+from cogrid.config.load import ConfigError, Effective, load, load_effective
 from cogrid.config.settings import (
     Client,
     Config,
@@ -19,9 +19,11 @@ __all__ = [
     "Config",
     "ConfigError",
     "Coordinator",
+    "Effective",
     "Log",
     "Redis",
     "Worker",
     "load",
+    "load_effective",
     "state_dir",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,11 +42,27 @@ class ConfigError(UsageError):
         self.problems = problems
 
 
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """The configuration and where each value that somebody set comes from (``section.key`` ->
+    ``cogrid.toml:4``, a variable, or ``command line``); the rest are defaults."""
+
+    config: Config
+    sources: Mapping[str, str]
+
+
 def load(
     path: str | None, env: Mapping[str, str], flags: Mapping[str, object] | None = None
 ) -> Config:
     """The configuration. path: a named file, which must exist; None: the usual places. env: the
     environment. flags: ``section.key`` -> value from the command line; None is not given."""
+    return load_effective(path, env, flags).config
+
+
+def load_effective(
+    path: str | None, env: Mapping[str, str], flags: Mapping[str, object] | None = None
+) -> Effective:
+    """The same with the sources."""
     try:
         found = find(path, env)
         file = read(found) if found else Read()
@@ -74,7 +90,7 @@ def load(
     )
     if problems:
         raise ConfigError(tuple(problems))
-    return config
+    return Effective(config, {key: each.source for key, each in taken.items()})
 
 
 def _domains(file: Read, problems: list[str]) -> tuple[Domain, ...]:
