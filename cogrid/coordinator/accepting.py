@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from cogrid.coordinator.access import Caller
 from cogrid.coordinator.asked import Asked
 from cogrid.coordinator.errors import RefusedError, store_refusal
-from cogrid.coordinator.live import Follower
+from cogrid.coordinator.follower import Follower
 from cogrid.coordinator.services import Services
 from cogrid.model.chat import encode_request
 from cogrid.model.limits import Limits

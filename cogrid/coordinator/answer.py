@@ -20,7 +20,7 @@ from cogrid.coordinator.access import Caller
 from cogrid.coordinator.accesslog import Line
 from cogrid.coordinator.asked import Asked
 from cogrid.coordinator.exchange import JSON, Exchange
-from cogrid.coordinator.live import Follower
+from cogrid.coordinator.follower import Follower
 from cogrid.coordinator.ollama_answer import OllamaVoice
 from cogrid.coordinator.openai_answer import OpenAIVoice
 from cogrid.coordinator.placing import may_take, place, remember

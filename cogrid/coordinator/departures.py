@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 
-from cogrid.coordinator.live import Follower
+from cogrid.coordinator.follower import Follower
 from cogrid.model.limits import Limits
 from cogrid.store.async_client import AsyncStore
 from cogrid.store.clients import detach

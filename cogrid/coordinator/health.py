@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
-import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
 from starlette.responses import Response
 
 from cogrid.coordinator.errors import RefusedError
+from cogrid.coordinator.reply import reply
 from cogrid.coordinator.services import Services
 from cogrid.store.follow import touch_inbox
 from cogrid.store.refusal import StoreError
@@ -18,15 +17,15 @@ from cogrid.store.refusal import StoreError
 
 async def alive(services: Services, request: Request) -> Response:
     """``GET /healthz``: the process answers, whatever the grid does."""
-    return _json({"status": "ok"})
+    return reply({"status": "ok"})
 
 
 async def ready(services: Services, request: Request) -> Response:
     """``GET /readyz``: Redis takes writes, and some worker could take a task."""
     missing = await _missing(services)
     if missing:
-        return _json({"status": "not ready", "missing": missing}, 503)
-    return _json({"status": "ready"})
+        return reply({"status": "not ready", "missing": missing}, 503)
+    return reply({"status": "ready"})
 
 
 async def metrics(services: Services, request: Request) -> Response:
@@ -48,7 +47,3 @@ async def _missing(services: Services) -> list[str]:
     if not any(seat.capable for seats in grid.homes.values() for seat in seats):
         return ["no worker could take a task"]
     return []
-
-
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value), status, media_type="application/json")

@@ -6,13 +6,13 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from cogrid.coordinator.asked import name_of
 from cogrid.coordinator.checks import model_of, read_object
 from cogrid.coordinator.errors import RefusedError
+from cogrid.coordinator.reply import reply
 from cogrid.coordinator.services import Services
 from cogrid.coordinator.shown import shown
 from cogrid.model.worker import Offer, Worker
@@ -40,19 +40,19 @@ async def openai_list(services: Services, request: Request) -> Response:
     """``GET /v1/models``"""
     grid = services.registry.grid
     data = [_openai(model, seats) for model, seats in _listed(services, grid)]
-    return _json({"object": "list", "data": data})
+    return reply({"object": "list", "data": data})
 
 
 async def openai_one(services: Services, request: Request) -> Response:
     """``GET /v1/models/{id}``"""
     model = name_of(request.path_params["model"])
-    return _json(_openai(model, _seats(services, model)))
+    return reply(_openai(model, _seats(services, model)))
 
 
 async def tags(services: Services, request: Request) -> Response:
     """``GET /api/tags``"""
     grid = services.registry.grid
-    return _json({"models": [_tag(model, seats) for model, seats in _listed(services, grid)]})
+    return reply({"models": [_tag(model, seats) for model, seats in _listed(services, grid)]})
 
 
 async def loaded(services: Services, request: Request) -> Response:
@@ -68,7 +68,7 @@ async def loaded(services: Services, request: Request) -> Response:
             if offer.context:
                 more["context_length"] = offer.context
             found.append({**_tag(model, warm), **more})
-    return _json({"models": found})
+    return reply({"models": found})
 
 
 async def version(services: Services, request: Request) -> Response:
@@ -77,7 +77,7 @@ async def version(services: Services, request: Request) -> Response:
     told = (_VERSION.search(worker.engine) for worker in (snapshot.workers if snapshot else ()))
     versions = [match[1] for match in told if match]
     lowest = min(versions, key=lambda text: [int(part) for part in text.split(".")], default=None)
-    return _json({"version": lowest or OLLAMA_API})
+    return reply({"version": lowest or OLLAMA_API})
 
 
 async def show(services: Services, request: Request) -> Response:
@@ -104,7 +104,7 @@ async def show(services: Services, request: Request) -> Response:
         "modified_at": _iso(_since_ms(seats)),
         "cogrid": {"workers": [seat.worker.id for seat in seats]},
     }
-    return _json(told)
+    return reply(told)
 
 
 async def workers(services: Services, request: Request) -> Response:
@@ -116,7 +116,7 @@ async def workers(services: Services, request: Request) -> Response:
         _worker(worker, health(worker, now_ms, limits, hold_ms), now_ms)
         for worker in snapshot.workers
     ]
-    return _json({"schema": 1, "workers": told})
+    return reply({"schema": 1, "workers": told})
 
 
 def _worker(worker: Worker, word: str, now_ms: int) -> dict[str, Any]:
@@ -215,7 +215,3 @@ def _iso(at_ms: int) -> str:
         .isoformat(timespec="seconds")
         .replace("+00:00", "Z")
     )
-
-
-def _json(value: Any) -> Response:
-    return Response(msgspec.json.encode(value), media_type="application/json")

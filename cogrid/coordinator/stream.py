@@ -7,7 +7,8 @@ import time
 from cogrid.coordinator.accesslog import Line
 from cogrid.coordinator.errors import RefusedError, failed
 from cogrid.coordinator.exchange import Exchange, Header
-from cogrid.coordinator.live import Follower, short
+from cogrid.coordinator.follower import Follower
+from cogrid.coordinator.live import short
 from cogrid.coordinator.placing import may_take
 from cogrid.coordinator.ran import Ran
 from cogrid.coordinator.services import Services

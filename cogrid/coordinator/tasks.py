@@ -16,11 +16,12 @@ from cogrid.coordinator.answer import ENDPOINTS
 from cogrid.coordinator.checks import check, read_object, wrong
 from cogrid.coordinator.errors import NotTakenError, RefusedError
 from cogrid.coordinator.exchange import Exchange, LeftError, too_large
+from cogrid.coordinator.follower import Follower
 from cogrid.coordinator.gathered import Gathered
-from cogrid.coordinator.live import Follower
 from cogrid.coordinator.openai_answer import OpenAIVoice
 from cogrid.coordinator.placing import place
 from cogrid.coordinator.ran import Ran
+from cogrid.coordinator.reply import reply
 from cogrid.coordinator.services import Services
 from cogrid.coordinator.voice import Speaker
 from cogrid.coordinator.whole import gather
@@ -66,7 +67,7 @@ async def create(services: Services, request: Request) -> Response:
         "queue": accepted.queue,
         "position": accepted.place or None,
     }
-    return _json(told, 202)
+    return reply(told, 202)
 
 
 def _read(body: bytes) -> tuple[str, Band, str, bytes]:
@@ -112,7 +113,7 @@ async def show(services: Services, request: Request) -> Response:
     }
     if task.state is State.DONE:
         told["result"] = await _result(services, known)
-    return _json(told)
+    return reply(told)
 
 
 async def remove(services: Services, request: Request) -> Response:
@@ -123,7 +124,7 @@ async def remove(services: Services, request: Request) -> Response:
     if done.status == "unknown":
         raise _no_task(known.task.id)
     state = State.CANCELLED if done.status == "ok" else done.state
-    return _json({"task": known.task.id, "state": state, "cancelled": done.status == "ok"})
+    return reply({"task": known.task.id, "state": state, "cancelled": done.status == "ok"})
 
 
 class Events:
@@ -245,7 +246,3 @@ def _is_entry_id(text: str) -> bool:
     run, dash, n = text.partition("-")
     digits = run.isascii() and run.isdigit() and n.isascii() and n.isdigit()
     return bool(dash) and digits and len(text) <= 41
-
-
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(_encode(value), status, media_type="application/json")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cogrid.coordinator.errors import failed
 from cogrid.coordinator.exchange import JSON, Exchange
+from cogrid.coordinator.follower import Follower
 from cogrid.coordinator.gathered import Gathered
-from cogrid.coordinator.live import Follower
 from cogrid.coordinator.ran import Ran
 from cogrid.coordinator.voice import Voice
 from cogrid.model.chat import Delta, End
