@@ -73,7 +73,7 @@ local function settle()
   if outcome == 'lost' then return 'lost', task.state end
   local before = tonumber(ARGV[5]) - (ARGV[6] ~= '' and 1 or 0)
   if before > task.n then return 'gap', task.n end
-  need_end(task)
+  need_end(task, true)
   if refused then return nil end
   last_text(task)
   if outcome == 'done' then

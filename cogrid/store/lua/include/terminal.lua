@@ -6,12 +6,12 @@ local USAGE_KEEP_MS = 35 * 86400000
 
 local function usage_key() return P .. 'usage:' .. day() end
 
-local function need_end(task)
+-- given: by its worker, whose word ends it; what is taken from one needs more.
+local function need_end(task, given)
   need_stream(out_key(task.id))
   need_hash(task_key(task.id))
   need_string(body_key(task.id))
   need_zset(P .. 'grid:finished')
-  need_zset(P .. 'grid:dead')
   need_zset(P .. 'grid:due')
   need_zset(P .. 'grid:clients')
   need_hash(P .. 'grid:totals')
@@ -19,11 +19,13 @@ local function need_end(task)
   if task.state == 'pending' then need_queue(task.queue) end
   if task.state == 'running' then
     need_set(P .. 'worker:' .. task.worker .. ':tasks')
-    need_set(P .. 'worker:' .. task.worker .. ':revoked')
     need_hash(P .. 'worker:' .. task.worker)
-    need_zset(P .. 'grid:workers')
     need_hash(usage_key())
   end
+  if given then return end
+  need_zset(P .. 'grid:dead')
+  need_zset(P .. 'grid:workers')
+  if task.state == 'running' then need_set(P .. 'worker:' .. task.worker .. ':revoked') end
 end
 
 -- The run leaves its worker. revoke: it was taken away, so the slot stays taken until the worker
@@ -54,11 +56,10 @@ end
 local function count_usage(task, requests, tokens, ms)
   local key = usage_key()
   local who = table.concat({task.user or '', task.key or '', task.model, task.worker, ''}, '\t')
-  local new = redis.call('EXISTS', key) == 0
-  if requests > 0 then redis.call('HINCRBY', key, who .. 'requests', requests) end
+  local seen = requests > 0 and redis.call('HINCRBY', key, who .. 'requests', requests)
   if tokens > 0 then redis.call('HINCRBY', key, who .. 'tokens', int(tokens)) end
   if ms > 0 then redis.call('HINCRBY', key, who .. 'ms', int(ms)) end
-  if new then redis.call('PEXPIRE', key, USAGE_KEEP_MS) end
+  if not seen or seen == requests then redis.call('PEXPIRE', key, USAGE_KEEP_MS) end
 end
 
 local function tokens_in(usage)
