@@ -47,8 +47,8 @@ def open_tasks_stand_in_one_place(found: Inventory) -> Iterator[Finding]:
             State.RUNNING: [f"worker {record.task.worker}"],
         }.get(state, [])
         if places[task] != expected:
-            where = " and ".join(places[task]) or "nowhere"
-            yield _task(task, "misplaced", f"it is {state} and stands in {where}", record)
+            where = f"in {_and(places[task])}" if places[task] else "nowhere"
+            yield _task(task, "misplaced", f"it is {state} and stands {where}", record)
 
 
 def open_tasks_are_due(found: Inventory) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from cogrid.model.limits import Limits
 from cogrid.model.worker import Health, OfferState, Worker, WorkerState
+from cogrid.rules.counted import counted
 
 ZOMBIES_IN_A_ROW = 3
 """So many zombie runs one after the other, with no good one between, make a worker wedged."""
@@ -56,6 +57,18 @@ def is_wedged(worker: Worker, now_ms: int, limits: Limits) -> bool:
     if worker.zombies >= ZOMBIES_IN_A_ROW:
         return True
     return bool(worker.revoked) and now_ms - worker.revoked_at_ms > limits.wedged_after_s * 1000
+
+
+def wedged_evidence(worker: Worker, now_ms: int) -> str:
+    """What makes it wedged, in numbers."""
+    facts = []
+    if worker.zombies >= ZOMBIES_IN_A_ROW:
+        facts.append(f"its last {worker.zombies} runs made no progress and were taken back")
+    if worker.revoked:
+        silent_s = (now_ms - worker.revoked_at_ms) / 1000
+        runs = counted(len(worker.revoked), "run")
+        facts.append(f"{runs} taken back and not let go, the last one {silent_s:.1f} s ago")
+    return "; ".join(facts)
 
 
 def health(worker: Worker, now_ms: int, limits: Limits, hold_until_ms: int = 0) -> Health:

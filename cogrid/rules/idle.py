@@ -12,7 +12,7 @@ from cogrid.model.task import Task
 from cogrid.model.worker import Health, OfferState, Worker, WorkerState
 from cogrid.rules.counted import counted
 from cogrid.rules.grid import Grid
-from cogrid.rules.health import ghost_evidence, health, is_dead
+from cogrid.rules.health import ghost_evidence, health, is_dead, wedged_evidence
 from cogrid.rules.routing import Routing
 from cogrid.rules.seen import WISH_DRAIN
 from cogrid.rules.takers import taker
@@ -131,6 +131,8 @@ def _what(
         return f"{worker.id} is dead: {lease_evidence(worker, now_ms)}"
     if word is Health.GHOST:
         return f"{worker.id} is a ghost: {ghost_evidence(worker, now_ms)}"
+    if word is Health.WEDGED:
+        return f"{worker.id} is wedged: {wedged_evidence(worker, now_ms)}"
     if rule:
         return f"{worker.id} is handed nothing: {rule}"
     if not worker.free:

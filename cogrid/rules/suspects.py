@@ -14,11 +14,11 @@ from cogrid.model.snapshot import Snapshot
 from cogrid.model.worker import Worker, WorkerState
 from cogrid.rules.counted import counted
 from cogrid.rules.health import (
-    ZOMBIES_IN_A_ROW,
     is_dead,
     is_ghost,
     is_wedged,
     registered_at_ms,
+    wedged_evidence,
 )
 from cogrid.rules.idle import why_excluded
 from cogrid.rules.seen import WISH_DRAIN
@@ -77,22 +77,13 @@ def _is_frozen(worker: Worker, now_ms: int, limits: Limits) -> bool:
 
 
 def _wedged(worker: Worker, now_ms: int) -> Finding:
-    facts = [_host(worker)]
-    if worker.zombies >= ZOMBIES_IN_A_ROW:
-        facts.append(f"its last {worker.zombies} runs made no progress and were taken back")
-    if worker.revoked:
-        silent_s = (now_ms - worker.revoked_at_ms) / 1000
-        facts.append(
-            f"{counted(len(worker.revoked), 'run')} taken back and not let go, the last one "
-            f"{silent_s:.1f} s ago"
-        )
-    facts.append(f"{worker.busy} of {worker.slots} slots taken")
     return Finding(
         WEDGED,
         worker.id,
         f"{worker.id} takes work and never produces any; restart its engine and the worker on "
         f"{worker.host or 'its host'}",
-        "; ".join(facts),
+        f"{_host(worker)}; {wedged_evidence(worker, now_ms)}; "
+        f"{worker.busy} of {worker.slots} slots taken",
         _drain(worker),
         tuple(offer.name for offer in worker.offers),
     )

@@ -1,0 +1,61 @@
+"""What would be lost without a worker, a host or a pool."""
+
+from __future__ import annotations
+
+from cogrid.model.limits import Limits
+from cogrid.model.names import WorkerId
+from cogrid.model.snapshot import Snapshot
+from cogrid.rules.what_if import Loss, going, loss, losses, without
+from tests.build import a_queue, a_snapshot, a_task, a_worker
+
+LIMITS = Limits()
+
+
+def fleet(**fields: object) -> Snapshot:
+    return a_snapshot(
+        a_worker("esxi", "gemma3:1b", "llama3.2:1b", host="h1"),
+        a_worker("mini", "llama3.2:1b", host="h1"),
+        a_worker("ai-core", "llama3.2:1b", "llama3.2:3b", host="h2", pool="gpu"),
+        **fields,
+    )
+
+
+def test_a_worker_that_alone_has_a_model() -> None:
+    queues = (
+        a_queue("tasks:cpu:shared:gemma3:1b", 2),
+        a_queue("tasks:cpu:mini", 1),
+    )
+    own = (a_task("aa", queue="tasks:cpu:mini"),)
+    (found,) = loss(fleet(queues=queues, tasks=own), ("esxi",), (), LIMITS)
+    assert (found.kind, found.subject) == ("lost_model", "gemma3:1b")
+    assert found.what == "without esxi, no worker could serve gemma3:1b"
+    assert found.evidence == "3 tasks queued for it now, which would wait for nothing"
+
+
+def test_a_host_takes_its_workers_along() -> None:
+    found = loss(fleet(), (), ("h1",), LIMITS)
+    assert [(each.kind, each.subject) for each in found] == [
+        ("lost_model", "gemma3:1b"),
+        ("left_with_one", "llama3.2:1b"),
+    ]
+    assert found[1].what == "without esxi, mini, only ai-core could serve llama3.2:1b"
+
+
+def test_what_was_single_before_is_not_its_fault() -> None:
+    assert loss(fleet(), ("mini",), (), LIMITS) == ()
+
+
+def test_a_worker_that_does_not_say_its_host_is_one_of_its_own() -> None:
+    snapshot = a_snapshot(a_worker("esxi", host=""), a_worker("ai-core", host="h2"))
+    assert [each.id for each in going(snapshot, (), ("esxi",))] == ["esxi"]
+    assert [each.id for each in without(snapshot, ("ai-core",), ()).workers] == ["esxi"]
+
+
+def test_hosts_and_pools_whose_loss_takes_models() -> None:
+    two, one = (WorkerId("esxi"), WorkerId("mini")), (WorkerId("ai-core"),)
+    assert losses(fleet(), LIMITS) == (
+        Loss("host", "h1", two, ("gemma3:1b",)),
+        Loss("host", "h2", one, ("llama3.2:3b",)),
+        Loss("pool", "cpu", two, ("gemma3:1b",)),
+        Loss("pool", "gpu", one, ("llama3.2:3b",)),
+    )
