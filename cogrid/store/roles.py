@@ -1,0 +1,61 @@
+"""The rights that each role needs of the server, as the ``ACL SETUSER`` lines that grant them.
+
+docs/security.md shows the lines, and tests run every role with exactly these.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+_READS = (
+    "exists", "get", "hget", "hgetall", "hmget", "pttl", "scard", "smembers", "srandmember",
+    "strlen", "type", "xrange", "xrevrange", "zcard", "zrange", "zrank", "zscan", "zscore",
+)  # fmt: skip
+_WRITES = (
+    "bzpopmin", "del", "hdel", "hincrby", "hset", "incr", "persist", "pexpire", "sadd", "set",
+    "srem", "xadd", "zadd", "zpopmin", "zrem", "zremrangebyscore",
+)  # fmt: skip
+_ASKS = ("info", "ping", "scan", "select", "time")
+_SCRIPTS = ("eval", "evalsha", "script|load")
+
+_TASKS = ("task:*", "tasks:*", "turns:*", "wake:*", "worker:*", "rate:*", "usage:*")
+_INDEXES = tuple(
+    f"grid:{name}"
+    for name in (
+        "clients", "dead", "due", "events", "finished", "models", "queues", "totals", "workers",
+    )
+)  # fmt: skip
+
+
+class Role(StrEnum):
+    """Who uses the server. OPERATOR: whoever runs the commands that change something."""
+
+    COORDINATOR = "coordinator"
+    WORKER = "worker"
+    REAPER = "reaper"
+    READER = "reader"
+    OPERATOR = "operator"
+
+
+COMMANDS: dict[Role, tuple[str, ...]] = {
+    **{role: tuple(sorted((*_ASKS, *_READS, *_WRITES, *_SCRIPTS))) for role in Role},
+    Role.READER: tuple(sorted((*_ASKS, *_READS))),
+}
+"""What each role runs, in lower case."""
+
+KEYS: dict[Role, tuple[str, ...]] = {
+    Role.COORDINATOR: (*_TASKS, *_INDEXES, "grid:keys", "grid:reaper", "limit:*"),
+    Role.WORKER: (*_TASKS, *_INDEXES),
+    Role.REAPER: (*_TASKS, *_INDEXES, "grid:reaper"),
+    Role.READER: (*_TASKS, *_INDEXES, "grid:reaper"),
+    Role.OPERATOR: (*_TASKS, *_INDEXES, "grid:keys", "grid:reaper", "limit:*"),
+}
+"""The keys that each role touches, without the prefix; a reader only reads them."""
+
+
+def acl_line(role: Role, prefix: str = "", user: str = "", password: str = "PASSWORD") -> str:
+    """The line that makes a user of this role."""
+    mark = "%R~" if role is Role.READER else "~"
+    keys = " ".join(f"{mark}{prefix}{key}" for key in KEYS[role])
+    commands = " ".join(f"+{command}" for command in COMMANDS[role])
+    return f"ACL SETUSER {user or f'cogrid-{role}'} reset on >{password} {keys} {commands}"
