@@ -25,6 +25,7 @@ class Proxy:
         self._refusing = False
         self._budget: dict[str, int | None] = {"requests": None, "answers": None}
         self._marks: dict[str, bytes] = {"requests": b"", "answers": b""}
+        self._from: tuple[bytes, int] | None = None
         self._open: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
@@ -49,10 +50,14 @@ class Proxy:
         that loses packets does: what was sent meanwhile arrives then."""
         self._call(self._passing.clear)
 
-    def cut_requests_after(self, count_bytes: int) -> None:
+    def cut_requests_after(self, count_bytes: int, mark: bytes = b"") -> None:
         """Passes so many bytes on to the server, counted from now over all connections, then
-        cuts that connection: a command that arrives in part, or not at all."""
-        self._budget["requests"] = count_bytes
+        cuts that connection: a command that arrives in part, or not at all. mark: counted from
+        the first piece on that holds these bytes."""
+        if mark:
+            self._from = (mark, count_bytes)
+        else:
+            self._budget["requests"] = count_bytes
 
     def cut_answers_after(self, count_bytes: int) -> None:
         """The same on the way back: the server has done it, and the client never learns."""
@@ -73,6 +78,7 @@ class Proxy:
         self.delay_s = 0.0
         self._budget = {"requests": None, "answers": None}
         self._marks = {"requests": b"", "answers": b""}
+        self._from = None
         self._call(self._passing.set)
 
     def close(self) -> None:
@@ -179,4 +185,7 @@ class Proxy:
         """Whether this piece of requests goes no further; may mute what will be answered."""
         if self._marks["answers"] and self._marks["answers"] in data:
             mute.set()
+        if self._from is not None and self._from[0] in data:
+            self._budget["requests"] = self._from[1]
+            self._from = None
         return bool(self._marks["requests"]) and self._marks["requests"] in data
