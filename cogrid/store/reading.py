@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, TypeVar
 
-from cogrid.store.script import Arg
+from cogrid.store.script import Arg, text
 
 T = TypeVar("T")
 Command = tuple[Arg, ...]
@@ -26,3 +26,16 @@ def certain(reply: Any) -> Any:
     if isinstance(reply, Exception):
         raise reply
     return reply
+
+
+def hash_of(reply: Any) -> dict[str, str]:
+    """A hash's reply as text: RESP2 gives a flat list, RESP3 a map."""
+    pairs = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2], strict=True)
+    return {text(name): text(value) for name, value in pairs}
+
+
+def scored(reply: Any) -> list[tuple[str, float]]:
+    """Members and scores in the order of the reply: RESP2 gives a flat list, RESP3 pairs."""
+    if reply and not isinstance(reply[0], list | tuple):
+        reply = zip(reply[::2], reply[1::2], strict=True)
+    return [(text(member), float(score)) for member, score in reply]

@@ -14,7 +14,7 @@ from cogrid.model.snapshot import QueueDepth, ReaperMark, Server, Snapshot
 from cogrid.model.task import TERMINAL, Band, Kind, State, Task
 from cogrid.model.worker import Offer, Wish, Worker, WorkerState
 from cogrid.store.keys import Keys
-from cogrid.store.reading import Command, Reading, certain, good
+from cogrid.store.reading import Command, Reading, certain, good, hash_of, scored
 from cogrid.store.script import text
 
 SCAN_KEYS = 10_000
@@ -66,7 +66,7 @@ def read_snapshot(
     running = tuple(task for worker in workers for task in worker.tasks)
     hashes = (yield from read_tasks(keys, running)) if tasks and running else {}
 
-    totals = _fields(certain(first[4]))
+    totals = hash_of(certain(first[4]))
     return Snapshot(
         taken_at_ms=now_ms,
         workers=workers,
@@ -74,7 +74,7 @@ def read_snapshot(
         tasks=tuple(task for task in hashes.values() if task),
         model_homes=dict(_scores(certain(first[5]))),
         counts=_counts(workers, depths, int(certain(first[6])), int(certain(first[7])), totals),
-        reaper=_mark(_fields(certain(first[3]))),
+        reaper=_mark(hash_of(certain(first[3]))),
         server=server_facts(good(first[8])) if info else Server(),
         queued_bytes=max(0, int(totals.get("queued_bytes", "0"))),
         scan_cut=cut,
@@ -88,7 +88,7 @@ def read_tasks(keys: Keys, ids: Iterable[TaskId]) -> Reading[dict[TaskId, Task |
         return {}
     replies = yield [("HGETALL", keys.task(task)) for task in wanted]
     return {
-        task: task_of(task, _fields(certain(reply)))
+        task: task_of(task, hash_of(certain(reply)))
         for task, reply in zip(wanted, replies, strict=True)
     }
 
@@ -250,16 +250,8 @@ def _info(told: str) -> dict[str, str]:
     return {name: value.strip() for name, colon, value in pairs if colon}
 
 
-def _fields(reply: Any) -> dict[str, str]:
-    pairs = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2], strict=True)
-    return {text(name): text(value) for name, value in pairs}
-
-
 def _scores(reply: Any) -> dict[str, int]:
-    """RESP2 gives a flat list, redis-py pairs."""
-    if reply and not isinstance(reply[0], (list, tuple)):
-        reply = zip(reply[::2], reply[1::2], strict=True)
-    return {text(name): int(float(score)) for name, score in reply}
+    return {name: int(score) for name, score in scored(reply)}
 
 
 def _number(fields: Mapping[str, str], name: str) -> int:
@@ -309,7 +301,7 @@ def _workers(leases: dict[str, int | None], replies: list[Any]) -> tuple[Worker,
         worker_of(
             worker,
             lease,
-            _fields(good(replies[3 * i], [])),
+            hash_of(good(replies[3 * i], [])),
             good(replies[3 * i + 1], ()),
             good(replies[3 * i + 2], ()),
         )
@@ -332,7 +324,7 @@ def _depth(queue: Queue, active_ms: int, depth: Any, rate: Any, turns: Any) -> Q
         active_ms=active_ms,
         gap_s=float(mean_s or 0),
         gap_sd_s=sqrt(max(0.0, float(variance or 0))),
-        waiting=_turns_left(_fields(good(turns, []))),
+        waiting=_turns_left(hash_of(good(turns, []))),
     )
 
 

@@ -13,7 +13,7 @@ from cogrid.model.record import Record, Story
 from cogrid.model.task import State
 from cogrid.store.keys import Keys
 from cogrid.store.output import entry, order
-from cogrid.store.reading import Reading, certain, good
+from cogrid.store.reading import Reading, certain, good, hash_of
 from cogrid.store.script import text
 from cogrid.store.snapshot import task_of
 
@@ -33,7 +33,7 @@ def read_records(keys: Keys, ids: Iterable[TaskId]) -> Reading[dict[TaskId, Reco
         some = wanted[at : at + A_TRIP]
         replies = yield [("HGETALL", keys.task(task)) for task in some]
         found |= {
-            task: record_of(task, _fields(certain(reply)))
+            task: record_of(task, hash_of(certain(reply)))
             for task, reply in zip(some, replies, strict=True)
         }
     return found
@@ -48,7 +48,7 @@ def read_story(keys: Keys, task: TaskId) -> Reading[Story | None]:
         ("ZSCORE", keys.finished, task),
         ("ZSCORE", keys.dead, task),
     ]
-    record = record_of(task, _fields(certain(replies[0])))
+    record = record_of(task, hash_of(certain(replies[0])))
     if record is None:
         return None
     place: Any = None
@@ -103,10 +103,6 @@ def record_of(task: TaskId, fields: Mapping[str, str]) -> Record | None:
         queue_timeout_ms=number("queue_timeout_ms"),
         keep_ms=number("keep_ms"),
     )
-
-
-def _fields(flat: Any) -> dict[str, str]:
-    return {text(name): text(said) for name, said in zip(flat[::2], flat[1::2], strict=True)}
 
 
 def _instant(score: Any) -> int | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from math import isfinite
 
 from cogrid.model.names import Queue, TaskId
 from cogrid.store.keys import Keys
-from cogrid.store.reading import Reading, certain
+from cogrid.store.reading import Reading, certain, scored
 from cogrid.store.script import text
 
 LOOKED_AT = 10_000
@@ -47,11 +47,8 @@ def read_listed(keys: Keys, which: Listing, most: int = LOOKED_AT) -> Reading[Li
         ("ZRANGE", index, 0, most - 1, *latest, "WITHSCORES"),
         ("ZCARD", index),
     ]
-    flat = certain(found)
-    pairs = zip(flat[::2], flat[1::2], strict=True)
-    return Listed(
-        tuple((TaskId(text(task)), _instant(score)) for task, score in pairs), int(certain(total))
-    )
+    tasks = ((TaskId(task), _instant(score)) for task, score in scored(certain(found)))
+    return Listed(tuple(tasks), int(certain(total)))
 
 
 def read_queued(
@@ -75,6 +72,5 @@ def read_body_sizes(keys: Keys, tasks: tuple[TaskId, ...]) -> Reading[dict[TaskI
     return {task: int(certain(reply)) for task, reply in zip(tasks, replies, strict=True)}
 
 
-def _instant(score: Any) -> int | None:
-    at = float(score)
-    return None if at == float("inf") else int(at)
+def _instant(score: float) -> int | None:
+    return int(score) if isfinite(score) else None

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cogrid.store.keys import Keys
-from cogrid.store.reading import Reading, certain
-from cogrid.store.script import text
+from cogrid.store.reading import Reading, certain, hash_of
 
 PARTS = 5
 """user, key, model, worker, what is counted."""
@@ -34,8 +33,8 @@ def read_usage(keys: Keys, days: Iterable[str]) -> Reading[tuple[Used, ...]]:
     return tuple(
         used
         for day, reply in zip(wanted, replies, strict=True)
-        for name, amount in zip(certain(reply)[::2], certain(reply)[1::2], strict=True)
-        if (used := _used(day, text(name), int(amount)))
+        for name, amount in hash_of(certain(reply)).items()
+        if (used := _used(day, name, int(amount)))
     )
 
 
