@@ -101,8 +101,8 @@ class Keys:
         return f"{self.prefix}rate:{queue}"
 
     def usage(self, day: str) -> str:
-        """hash: ``<user>\\t<key>\\t<model>\\t<worker>\\t<requests|tokens|ms>`` -> the sum of one day
-        (YYYY-MM-DD, UTC)"""
+        """hash: ``<user>\\t<key>\\t<model>\\t<worker>\\t<requests|tokens|ms>`` -> the sum of one
+        day (YYYY-MM-DD, UTC)"""
         return f"{self.prefix}usage:{day}"
 
     @property

@@ -182,7 +182,8 @@ def _appended(reply: Any) -> Appended:
 class Outcome:
     """How a run ended, by its worker's word. what: done, failed, back (handed back unharmed) or
     lost (a run that was taken away has been stopped). n, data: the last text entry, if any is left
-    to write; without data, n is the last entry that the server must have. retry: another attempt may help; backoff_ms: how long it waits before that."""
+    to write; without data, n is the last entry that the server must have. retry: another
+    attempt may help; backoff_ms: how long it waits before that."""
 
     what: str
     n: int = 0
