@@ -7,6 +7,9 @@ import importlib
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
+
+from cogrid.cli.complete import with_names
 
 Members = dict[str, tuple[str, str]]
 """Name -> where the click command is (``module`` or ``module:attribute``; the attribute is
@@ -29,7 +32,16 @@ class LazyGroup(click.Group):
         module, _, attribute = self.members[cmd_name][0].partition(":")
         command = getattr(importlib.import_module(module), attribute or "command")
         assert isinstance(command, click.Command)
-        return command
+        return with_names(command)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
+        """Names and lines, as in ``--help``, without loading a command for its line."""
+        named = [
+            CompletionItem(name, help=line)
+            for name, (_, line) in self.members.items()
+            if name.startswith(incomplete)
+        ]
+        return [*named, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

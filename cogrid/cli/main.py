@@ -35,6 +35,7 @@ COMMANDS: Members = {
     "reaper": ("cogrid.cli.reaper", "Free what is stuck: once, as a dry run, or as a daemon."),
     "key": ("cogrid.cli.key", "API keys."),
     "config": ("cogrid.cli.config", "The configuration: show, check, begin one."),
+    "completion": ("cogrid.cli.completion", "Completion for bash, zsh and fish."),
 }
 """The commands in the order in which ``--help`` shows them."""
 
