@@ -33,6 +33,7 @@ COMMANDS: Members = {
     "coordinator": ("cogrid.cli.coordinator", "The HTTP side of the grid."),
     "worker": ("cogrid.cli.worker", "The worker beside an engine."),
     "reaper": ("cogrid.cli.reaper", "Free what is stuck: once, as a dry run, or as a daemon."),
+    "drill": ("cogrid.cli.drill", "A fire drill: make a fault, measure the recovery."),
     "key": ("cogrid.cli.key", "API keys."),
     "config": ("cogrid.cli.config", "The configuration: show, check, begin one."),
     "completion": ("cogrid.cli.completion", "Completion for bash, zsh and fish."),

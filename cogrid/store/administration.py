@@ -45,6 +45,11 @@ def purge(keys: Keys, tasks: tuple[TaskId, ...], dead: bool, least_ms: int) -> C
     return Call("purge", index, (keys.prefix, least_ms, *tasks), len)
 
 
+def forget_model(keys: Keys, model: str) -> Call[bool]:
+    """Know a model no more; False where it was not known."""
+    return Call("forget_model", keys.models, (keys.prefix, model), bool)
+
+
 def note(keys: Keys, what: str, task: str = "", worker: str = "") -> Call[None]:
     """Leave an event that says what an operator does, and who it is."""
     return Call("note", keys.events, (keys.prefix, task, worker, what), lambda _: None)

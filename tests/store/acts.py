@@ -10,7 +10,7 @@ from typing import Any
 from cogrid.model.names import Queue, TaskId, Token, WorkerId
 from cogrid.model.task import Kind
 from cogrid.model.worker import Offer, Wish, WorkerState
-from cogrid.store.administration import note, purge, requeue, revive
+from cogrid.store.administration import forget_model, note, purge, requeue, revive
 from cogrid.store.clients import attach, detach, limit, renew_clients
 from cogrid.store.keys import Keys
 from cogrid.store.passes import (
@@ -175,6 +175,7 @@ ACTS: dict[str, Act] = {
     "revive": Act((seed.mark(), seed.ended("t1", "dead", recoveries=3)),
                   lambda k: revive(k, T1, SHARED_QUEUE, 10, 1_000, "op")),
     "purge": Act((seed.mark(), seed.ended("t1", "dead")), lambda k: purge(k, (T1,), True, 0)),
+    "forget a model": Act((seed.mark(), seed.home()), lambda k: forget_model(k, MODEL)),
     "note": Act((seed.mark(),), lambda k: note(k, "task cancel by op")),
     "wish": Act((seed.mark(), seed.worker()), lambda k: wish(k, ESXI, Wish("drain", 0, "op"))),
 }  # fmt: skip

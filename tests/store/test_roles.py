@@ -45,7 +45,7 @@ OF: dict[Role, frozenset[str]] = {
         {"begin_pass", "reap", "move", "promote", "expire", "fail_homeless", "stamp_homes", "tend",
          "drop", "forget", "cancel"}
     ),
-    Role.OPERATOR: frozenset({"cancel", "forget", "wish", "requeue", "revive", "purge", "note"}),
+    Role.OPERATOR: frozenset({"cancel", "forget", "wish", "requeue", "revive", "purge", "note", "forget_model"}),
 }  # fmt: skip
 """The scripts that each role calls."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cogrid.model.names import Queue, TaskId, Token
-from cogrid.store.administration import Sent, note, purge, requeue, revive
+from cogrid.store.administration import Sent, forget_model, note, purge, requeue, revive
 from tests.build import NOW_MS
 from tests.store import seed
 from tests.store.seed import BODY, MODEL, OWN, SHARED, score
@@ -192,3 +192,10 @@ def test_an_operators_deed_is_an_event(world: World) -> None:
     world.do(note(world.keys, "task cancel: 2 tasks by ada@box", worker="esxi"))
     told = ("operator", "", "esxi", "", "task cancel: 2 tasks by ada@box")
     assert world.changes() == {"grid:events": [told]}
+
+
+def test_a_model_is_known_no_more(world: World) -> None:
+    world.seed(seed.home(), seed.home("other"))
+    assert world.do(forget_model(world.keys, MODEL))
+    assert not world.do(forget_model(world.keys, MODEL))
+    assert world.changes() == {"grid:models": {MODEL: None}}
