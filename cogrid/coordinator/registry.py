@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -18,10 +19,13 @@ from cogrid.model.limits import Limits
 from cogrid.model.snapshot import Snapshot
 from cogrid.rules.grid import Grid
 from cogrid.store.async_client import AsyncStore
+from cogrid.store.fitness import UnfitError, read_fitness, require
 from cogrid.store.outage import Outage
 from cogrid.store.passes import SCHEMA
 from cogrid.store.refusal import StoreError
 from cogrid.store.snapshot import read_snapshot
+
+log = logging.getLogger(__name__)
 
 FRESH_SHARE = 0.1
 """Before a request is turned away for want of a home, a snapshot older than this share of a tick is
@@ -106,6 +110,7 @@ class Registry:
         info = self._grid is None or self._reads % INFO_EVERY == 0
         self._reads += 1
         try:
+            await self._check()
             snapshot = await self._store.read(read_snapshot(self._store.keys, info=info))
         except StoreError as error:
             self._outage.lost("grid", error)
@@ -125,6 +130,15 @@ class Registry:
         self.placed.clear()
         if self.changed:
             self.changed(before, snapshot)
+
+    async def _check(self) -> None:
+        """Once, as soon as Redis is there: can it be used at all?"""
+        if self._grid is not None:
+            return
+        try:
+            require(await self._store.read(read_fitness(self._store.keys)), log.warning)
+        except UnfitError as error:
+            raise StoreError(error.message, error.hint, code="UNFIT", passing=False) from error
 
     def _blind(self) -> RefusedError:
         if self._error:

@@ -48,8 +48,7 @@ class Coordinator:
         """Serve until ``stop``. started: called with the URL when it listens."""
         services = self.services
         async with services.running():
-            with contextlib.suppress(StoreError):
-                await services.access.refresh()
+            await self._first_look()
             sock = self._bind()
             server = self._server = _Server(_settings(App(services)))
             server.ending = self._ending
@@ -63,6 +62,16 @@ class Coordinator:
                 await serving
             finally:
                 sock.close()
+
+    async def _first_look(self) -> None:
+        """Keys and grid before the first request. A server that is away may come; StoreError for
+        one that cannot be used as it is."""
+        try:
+            await self.services.access.refresh()
+            await self.services.registry.refresh()
+        except StoreError as error:
+            if error.code == "UNFIT":
+                raise
 
     def stop(self) -> None:
         """Accept nothing more, let streams come to their end for the grace, then end them."""

@@ -12,6 +12,7 @@ from cogrid.model.limits import Limits
 from cogrid.reaper.one_pass import Report, one_pass
 from cogrid.rules.routing import Routing
 from cogrid.store.client import Store
+from cogrid.store.fitness import read_fitness, require
 from cogrid.store.refusal import StoreError
 
 LEAST = 0.2
@@ -31,8 +32,8 @@ def run(
     on_turn: Callable[[], None] = lambda: None,
 ) -> None:
     """Pass, wait, pass, until ``stop`` is set. The store is this loop's own. on_turn: called after
-    each pass, failed or not. Raises UnreachableError only where a newer cogrid has taken over;
-    everything else may mend itself."""
+    each pass, failed or not. Raises UnreachableError only where a newer cogrid has taken over, or
+    the server cannot be used as it is; everything else may mend itself."""
     turns = _Turns(store, limits, routing)
     while not stop.is_set():
         pause_s = turns.turn()
@@ -49,10 +50,12 @@ class _Turns:
         self._routing = routing
         self._phase = ""
         self._problems: frozenset[str] = frozenset()
+        self._fit = False
 
     def turn(self) -> float:
         """One pass; seconds until the next."""
         try:
+            self._check()
             report = one_pass(self._store, self._limits, self._routing)
         except StoreError as error:
             self._enter(error.code or "silent", f"{error.message}; trying on", logging.WARNING)
@@ -67,6 +70,14 @@ class _Turns:
             self._tell(report)
             return wait_s(report, self._limits, random.random())
         return self._limits.tick_s * (1 - SPREAD * random.random())
+
+    def _check(self) -> None:
+        """Once, as soon as Redis is there: can it be used at all?"""
+        if self._fit:
+            return
+        problems = self._store.read(read_fitness(self._store.keys))
+        require(problems, lambda told: log.warning("[reaper] %s", told))
+        self._fit = True
 
     def _tell(self, report: Report) -> None:
         if report.held:

@@ -5,10 +5,11 @@ WRONGTYPE in the middle of something."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from cogrid.errors import UnreachableError
 from cogrid.model.names import Queue, WorkerId
 from cogrid.model.snapshot import Server
 from cogrid.store.keys import Keys
@@ -43,6 +44,18 @@ class Problem:
     sentence: str
     hint: str
     fatal: bool = True
+
+
+class UnfitError(UnreachableError):
+    """This server cannot be cogrid's as it is."""
+
+
+def require(problems: Iterable[Problem], warn: Callable[[str], None]) -> None:
+    """Warn of what may cost something; UnfitError for what makes work impossible."""
+    for problem in problems:
+        if problem.fatal:
+            raise UnfitError(problem.sentence, problem.hint)
+        warn(f"{problem.sentence}: {problem.hint}")
 
 
 def read_fitness(

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cogrid.model.limits import Limits
+from cogrid.model.names import own_queue
 from cogrid.model.worker import Wish
 from cogrid.store.client import Store
 from cogrid.store.clock import read_clock
+from cogrid.store.fitness import read_fitness, require
 from cogrid.store.outage import FIRST_TRY, Outage, wait_s
 from cogrid.store.refusal import StoreError
 from cogrid.store.workers import Renewed, Welcome, Who, hello, renew, wish
@@ -71,6 +73,7 @@ class Renewal(threading.Thread):
         self._stopped = False
         self._named = False
         self._ever_named = False
+        self._fit = False
         self._refused_by = ""
         self._strayed = 0
         self._renewals = 0
@@ -125,6 +128,7 @@ class Renewal(threading.Thread):
         if not self._named:
             if self._leaving and not self._ever_named:
                 return 0.0
+            self._check(store)
             refused = self._hello(store)
             if refused is not None:
                 return self._turned_away(refused)
@@ -140,6 +144,14 @@ class Renewal(threading.Thread):
         self._end_of_wish(store, reply.wish)
         self._tell(reply, told_s)
         return self._limits.renew_s * random.uniform(1 - SPREAD, 1 + SPREAD)
+
+    def _check(self, store: Store) -> None:
+        """Once, before the first hello: can this server be used at all?"""
+        if self._fit:
+            return
+        queue = own_queue(self._who.pool, self._who.worker)
+        require(store.read(read_fitness(store.keys, (queue,), self._who.worker)), log.warning)
+        self._fit = True
 
     def _hello(self, store: Store) -> Welcome | None:
         """Takes the name, or the refusal."""

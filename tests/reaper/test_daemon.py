@@ -77,5 +77,5 @@ def test_a_newer_cogrid_ends_it_with_a_sentence(server: Server, systemd: socket.
     daemon = start(server.url, systemd)
     _, said = daemon.communicate(timeout=WAIT_S)
     assert daemon.returncode == 4
-    assert "is used by a newer cogrid (schema 2, this one knows 1)" in said
-    assert "update cogrid on this machine" in said
+    assert "Redis holds the data of a newer cogrid (schema 2, here 1)" in said
+    assert "install the newer version here too" in said
