@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import ipaddress
 import logging
+import socket
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -122,6 +123,11 @@ class Access:
             whom = "a proxy" if proxied else address
             message = f"without an API key this grid answers only its own machine, not {whom}"
             raise RefusedError("forbidden", message, "cogrid key new --label NAME makes one")
+        # A page in a browser on this machine may have given its own name this machine's address.
+        host = _name_in(exchange.header(b"host"))
+        if not _is_ours(host):
+            message = f"without an API key this grid answers to localhost, not to {host!r}"
+            raise RefusedError("forbidden", message, "cogrid key new --label NAME makes one")
         told = exchange.headers.get(b"x-openwebui-user-id") if self._trust else None
         return Caller("", _user(told) or address or "local")
 
@@ -147,6 +153,25 @@ class Access:
                 self._loopback.clear()
             known = self._loopback[address] = is_loopback(address)
         return known
+
+
+def _name_in(host: str) -> str:
+    """The name in a Host header, without its port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.rpartition(":")[0] if host.count(":") == 1 else host
+
+
+def _is_ours(host: str) -> bool:
+    """False for a name that anybody could have given this machine's address; an address in digits
+    is none, and these endings are never somebody else's."""
+    if is_loopback(host) or host.lower() == socket.gethostname().lower():
+        return True
+    if host.lower().endswith((".localhost", ".local", ".internal")):
+        return True
+    with contextlib.suppress(ValueError):
+        return bool(ipaddress.ip_address(host))
+    return False
 
 
 def is_loopback(host: str) -> bool:

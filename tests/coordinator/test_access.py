@@ -174,3 +174,24 @@ def test_keys_are_made_listed_and_revoked(server: Server) -> None:
     assert revoke_key(made, facts.id[:6]) == facts
     assert keys(made) == ()
     made.close()
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:8700", 200),
+        ("localhost", 200),
+        ("[::1]:8700", 200),
+        ("192.168.0.10:8700", 200),
+        ("grid.local:8700", 200),
+        ("evil.example", 403),
+        ("127.0.0.1.evil.example:8700", 403),
+    ],
+)
+async def test_without_a_key_a_name_of_somebody_else_is_refused(
+    server: Server, host: str, status: int
+) -> None:
+    """A page may have given its own name this machine's address (DNS rebinding)."""
+    async with stage(server.url) as grid:
+        reply = await grid.http.get("/v1/models", headers={"host": host})
+        assert reply.status_code == status

@@ -18,7 +18,7 @@ async def post(grid: Stage, path: str, body: Any, **headers: str) -> asyncio.Str
     """A request over a bare socket; the caller closes it."""
     _, writer = await asyncio.open_connection("127.0.0.1", grid.port)
     data = json.dumps(body).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(data)}\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(data)}\r\n"
     head += "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
     writer.write(head.encode() + b"\r\n" + data)
     await writer.drain()
@@ -100,7 +100,7 @@ async def test_one_of_two_listeners_leaves(grid: Stage) -> None:
     first = asyncio.create_task(grid.http.post(PATHS[0], json=chat()))
     task = await grid.pending()
     _, writer = await asyncio.open_connection("127.0.0.1", grid.port)
-    writer.write(f"GET /task/{task}/events HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    writer.write(f"GET /task/{task}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     await eventually(lambda: followers(grid, task, 2))
     await leave(writer)
     await eventually(lambda: followers(grid, task, 1))
