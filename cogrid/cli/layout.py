@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-GAP = 1
+GAP = 2
 """Blanks between two columns."""
 NARROW = 16
-"""A column may be folded down to this many cells; below it, a name in pieces is no name."""
+"""A column may be folded down to this many cells; below it, a name in pieces is no name. The first
+column, which says what the row is about, is never folded."""
 
 
 def kept_columns(widths: Sequence[int], order_to_go: Sequence[int], room: int) -> tuple[int, ...]:
@@ -23,7 +24,7 @@ def kept_columns(widths: Sequence[int], order_to_go: Sequence[int], room: int) -
             kept.remove(going)
         if _needed([widths[column] for column in kept]) <= room:
             return tuple(kept)
-    folded = _needed([min(widths[column], NARROW) for column in kept])
+    folded = _needed([min(widths[column], NARROW) if column else widths[0] for column in kept])
     return tuple(kept) if folded <= room else ()
 
 

@@ -119,7 +119,7 @@ def _print_columns(
 
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
     for column in kept:
-        table.add_column(columns[column], overflow="fold", header_style="bold")
+        table.add_column(columns[column], overflow="fold", no_wrap=column == 0, header_style="bold")
     for line in cells:
         table.add_row(*(_styled(line[column]) for column in kept))
     console.print(table)
