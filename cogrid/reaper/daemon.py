@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from threading import Event
 from types import FrameType
 
 from cogrid.model.limits import Limits
+from cogrid.notify import Notify
 from cogrid.reaper.loop import run
-from cogrid.reaper.notify import READY, STOPPING, WATCHDOG, notify
 from cogrid.rules.routing import Routing
 from cogrid.store.client import Store
 
@@ -22,9 +22,10 @@ def run_daemon(store: Store, limits: Limits, routing: Routing) -> None:
     """Run until SIGTERM or SIGINT; call it in the main thread. It is ready as soon as its loop
     turns, whether or not the server is there yet: start orders are free."""
     log.info("[start] reaper redis=%s", store.shown)
-    with _stopped_by_signals() as stop:
-        run(store, limits, routing, stop, on_turn=lambda: notify(READY, WATCHDOG))
-    notify(STOPPING)
+    with closing(Notify()) as notify, _stopped_by_signals() as stop:
+        notify.ready()
+        run(store, limits, routing, stop, on_turn=notify.alive)
+        notify.stopping()
     log.info("[stop] reaper")
 
 

@@ -16,10 +16,10 @@ from cogrid.config import Config
 from cogrid.engine.api import Engine
 from cogrid.errors import Exit
 from cogrid.model.names import WorkerId
+from cogrid.notify import Notify
 from cogrid.store.address import Address
 from cogrid.worker.crew import Crew
 from cogrid.worker.identity import NameLock, default_id, identity
-from cogrid.worker.notify import Notify
 from cogrid.worker.run import Stop
 from cogrid.worker.start import Place, find_place
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cogrid.notify import Notify
 from cogrid.worker.drill import HANG_ENV, Hang
-from cogrid.worker.notify import Notify
 
 
 @pytest.mark.parametrize("abstract", [False, True])

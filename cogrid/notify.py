@@ -1,4 +1,4 @@
-"""What a worker tells systemd (the sd_notify protocol); nothing where nobody listens."""
+"""What a daemon tells systemd (the sd_notify protocol); nothing where nobody listens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FEED_S = 1.0
 
 class Notify:
     """Writes to the socket that NOTIFY_SOCKET names. The watchdog is fed by whoever's standstill
-    it should notice: the claim loop."""
+    it should notice: a worker's claim loop, the reaper's passes."""
 
     def __init__(self, env: Mapping[str, str] = os.environ) -> None:
         address = env.get("NOTIFY_SOCKET", "")
