@@ -164,5 +164,5 @@ def _pool(worker: Worker, routing: Routing) -> list[str]:
 def _mend(worker: Worker, word: Health) -> str:
     if word in _GONE:
         return REAP
-    verb = "drain" if word is Health.WEDGED else "show"
-    return f"cogrid worker {verb} {shlex.quote(worker.id)}"
+    name = shlex.quote(worker.id)
+    return f"cogrid worker drain {name}" if word is Health.WEDGED else f"cogrid worker show {name}"

@@ -83,11 +83,13 @@ def _without_home(
 def _unclaimed(
     queue: Queue, tasks: tuple[Task, ...], grid: Grid, limits: Limits
 ) -> Iterator[Finding]:
-    now_ms = grid.snapshot.taken_at_ms
+    """Only where the queue itself has stood still for so long: a head that is old and has just
+    been moved here, or in a queue that is being served, is about to be claimed."""
+    now_ms, active_ms = grid.snapshot.taken_at_ms, grid.queue(queue).active_ms
     old = [
         task
         for task in tasks[:1]
-        if now_ms - (task.queued_at_ms or now_ms) > limits.stuck_after_s * 1000
+        if now_ms - max(task.queued_at_ms or now_ms, active_ms) > limits.stuck_after_s * 1000
     ]
     for head in old:
         free = [each.worker for each in takers(head, grid, limits) if each.now]

@@ -78,6 +78,9 @@ def test_waiting_behind_the_busy_or_not_for_long_is_none() -> None:
     full = a_worker(tasks=(TaskId("r"),))
     assert find(old, workers=(full,)) == ()
     assert find(a_task("aa", queued_at_ms=NOW_MS - 29_000), workers=(a_worker(),)) == ()
+    served = (a_queue(SHARED, 1, active_ms=NOW_MS - 5_000),)
+    grid = Grid.of(a_snapshot(a_worker(), queues=served), LIMITS)
+    assert stuck({SHARED: (old,)}, (), grid, LIMITS) == (), "the queue is being served"
     elsewhere = a_worker(pool="gpu")
     assert find(old, workers=(full, elsewhere)) == (), "the reaper moves it there"
 
