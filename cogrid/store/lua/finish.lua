@@ -57,8 +57,11 @@ local function hand_back(task)
   return 'pending'
 end
 
+local DONE = {'state', 'token', 'run', 'n', 'worker', 'user', 'key', 'model', 'followers', 'claimed_at',
+  'size', 'keep_ms', 'attempts'}
+
 local function settle()
-  local task = load(id)
+  local task = outcome == 'done' and glance(id, DONE) or load(id)
   if not task or task.token ~= token or task.state ~= 'running' or completed(task) then
     if refused then return nil end
     task = load(id)

@@ -3,6 +3,8 @@
 -- complete
 local RATE_MS = 600000
 local RATE_WEIGHT = 0.2
+local HEAD = {'state', 'queue', 'user', 'run', 'solo', 'announce', 'followers', 'kind', 'model',
+  'streamed', 'attempts', 'recoveries'}
 
 -- Mean and variance (exponentially weighted) of the seconds between two claims of a queue that had
 -- something all the while; active is when it was last served or became non-empty.
@@ -48,7 +50,7 @@ local function confirmed_head(queue)
     need_hash(task_key(head[1]))
     need_stream(out_key(head[1]))
     if refused then return nil end
-    local task = load(head[1])
+    local task = glance(head[1], HEAD)
     if task and task.state == 'pending' and task.queue == queue and not completed(task) then
       return task, tonumber(head[2])
     end

@@ -22,9 +22,13 @@ local function complete_reset(task, entry)
   return true
 end
 
-local function complete(task, entry)  -- rarely
-  if entry.kind == 'end' then return complete_end(task, entry) end
-  return complete_reset(task, entry)
+local function complete(id, entry)  -- rarely
+  local task = load(id)
+  task.last_kind = entry.kind
+  local how = entry.kind == 'end' and complete_end or complete_reset
+  if not how(task, entry) then return false end
+  event('repaired', id, task.worker, task.token, entry.kind .. ' without commit')
+  return true
 end
 
 -- Whoever meets such a task completes it first. True when it did; the table is then out of date.
@@ -38,9 +42,7 @@ local function completed(task)
   task.last_kind = entry.kind
   local open = entry.kind == 'end'
     or entry.kind == 'reset' and task.state == 'running' and run_of(id) == task.run
-  if not open or not complete(task, entry) then return false end
-  event('repaired', task.id, task.worker, task.token, entry.kind .. ' without commit')
-  return true
+  return open and complete(task.id, entry)
 end
 
 -- Text that a streaming client may have seen is never silently followed by another run's. Asked

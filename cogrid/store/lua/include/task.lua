@@ -8,14 +8,29 @@ local function task_key(id) return P .. 'task:' .. id end
 local function body_key(id) return P .. 'task:' .. id .. ':body' end
 local function out_key(id) return P .. 'task:' .. id .. ':out' end
 
--- nil where there is none. id and the numbers that scripts reckon with are filled in.
+-- The numbers that scripts reckon with, as such.
+local function counted(task)
+  for i = 1, #NUMBERS do task[NUMBERS[i]] = tonumber(task[NUMBERS[i]] or '0') or 0 end
+  return task
+end
+
+-- nil where there is none.
 local function load(id)
   local flat = redis.call('HGETALL', task_key(id))
   if #flat == 0 then return nil end
   local task = {id = id}
   for i = 1, #flat, 2 do task[flat[i]] = flat[i + 1] end
-  for i = 1, #NUMBERS do task[NUMBERS[i]] = tonumber(task[NUMBERS[i]] or '0') or 0 end
-  return task
+  return counted(task)
+end
+
+-- The same with some of its fields, the first of which every task has: half the price, for what
+-- happens to every task.
+local function glance(id, fields)
+  local values = redis.call('HMGET', task_key(id), unpack(fields))
+  if not values[1] then return nil end
+  local task = {id = id}
+  for i = 1, #fields do task[fields[i]] = values[i] or nil end
+  return counted(task)
 end
 
 local function instance_of(token)
