@@ -76,8 +76,9 @@ async def _drain(grid: Grid, tasks: int, numbers: Iterator[int]) -> float:
     try:
         await asyncio.gather(*(_submit_all(store, left, numbers) for _ in range(SUBMITTERS)))
         while await store.read(_open_tasks(store.keys)):
-            if time.perf_counter() - start_s > WAIT_S:
-                raise RuntimeError(f"the worker is late: {grid.processes['worker'].last_lines()}")
+            worker = grid.processes["worker"]
+            if time.perf_counter() - start_s > WAIT_S or not worker.runs:
+                raise RuntimeError(f"the worker is late, or has ended: {worker.last_lines()}")
             await asyncio.sleep(POLL_S)
         return time.perf_counter() - start_s
     finally:

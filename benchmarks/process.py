@@ -45,11 +45,16 @@ class Process:
         """Waits for a 200 from this URL; RuntimeError with the log's end if none comes."""
         deadline = time.monotonic() + timeout_s
         while not answers(url):
-            if self._process.poll() is not None:
+            if not self.runs:
                 raise RuntimeError(f"{self.name} ended at its start: {self.last_lines()}")
             if time.monotonic() > deadline:
                 raise RuntimeError(f"{url} does not answer; {self.name} says: {self.last_lines()}")
             time.sleep(POLL_S)
+
+    @property
+    def runs(self) -> bool:
+        """False once it has ended, whatever the reason."""
+        return self._process.poll() is None
 
     def last_lines(self, most: int = 12) -> str:
         """The end of its log."""
