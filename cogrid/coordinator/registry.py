@@ -23,6 +23,7 @@ from cogrid.store.fitness import UnfitError, read_fitness, require
 from cogrid.store.outage import Outage
 from cogrid.store.passes import SCHEMA
 from cogrid.store.refusal import StoreError
+from cogrid.store.roles import Role
 from cogrid.store.snapshot import read_snapshot
 
 log = logging.getLogger(__name__)
@@ -136,7 +137,8 @@ class Registry:
         if self._grid is not None:
             return
         try:
-            require(await self._store.read(read_fitness(self._store.keys)), log.warning)
+            reading = read_fitness(self._store.keys, role=Role.COORDINATOR)
+            require(await self._store.read(reading), log.warning)
         except UnfitError as error:
             raise StoreError(error.message, error.hint, code="UNFIT", passing=False) from error
 

@@ -14,6 +14,7 @@ from cogrid.rules.routing import Routing
 from cogrid.store.client import Store
 from cogrid.store.fitness import read_fitness, require
 from cogrid.store.refusal import StoreError
+from cogrid.store.roles import Role
 
 LEAST = 0.2
 """Part of a tick that lies at least between two passes: what falls due meanwhile waits for it, and
@@ -75,7 +76,7 @@ class _Turns:
         """Once, as soon as Redis is there: can it be used at all?"""
         if self._fit:
             return
-        problems = self._store.read(read_fitness(self._store.keys))
+        problems = self._store.read(read_fitness(self._store.keys, role=Role.REAPER))
         require(problems, lambda told: log.warning("[reaper] %s", told))
         self._fit = True
 

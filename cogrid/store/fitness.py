@@ -15,6 +15,8 @@ from cogrid.model.snapshot import Server
 from cogrid.store.keys import Keys
 from cogrid.store.passes import SCHEMA
 from cogrid.store.reading import Reading, good
+from cogrid.store.roles import COMMANDS as RUNS
+from cogrid.store.roles import Role, touches
 from cogrid.store.script import script, text
 from cogrid.store.snapshot import server_facts
 
@@ -59,10 +61,14 @@ def require(problems: Iterable[Problem], warn: Callable[[str], None]) -> None:
 
 
 def read_fitness(
-    keys: Keys, queues: Iterable[Queue] = (), worker: WorkerId | None = None
+    keys: Keys,
+    queues: Iterable[Queue] = (),
+    worker: WorkerId | None = None,
+    role: Role = Role.OPERATOR,
 ) -> Reading[tuple[Problem, ...]]:
-    """Everything that does not fit, the fatal first. queues, worker: the role's own."""
-    kinds = _kinds(keys, tuple(queues), worker)
+    """Everything that does not fit, the fatal first. role: whose rights are asked for. queues,
+    worker: its own."""
+    kinds = _touched(keys, _kinds(keys, tuple(queues), worker), role)
     info, schema, *types = yield [
         ("INFO",),
         ("HGET", keys.reaper, "schema"),
@@ -75,9 +81,26 @@ def read_fitness(
         *_of_the_schema(good(schema)),
     ]
     if not _is_too_old(server):
-        (reply,) = yield [_ask_rights(keys, kinds)]
+        (reply,) = yield [_ask_rights(keys, kinds, role)]
         problems += _of_rights(reply, keys.prefix)
     return tuple(sorted(problems, key=lambda problem: not problem.fatal))
+
+
+def read_roles(keys: Keys) -> Reading[tuple[Role, ...] | None]:
+    """The roles whose rights our user has; None where it may run no script and so only looks."""
+    kinds = _kinds(keys, (), None)
+    roles = tuple(role for role in Role if role is not Role.READER)
+    replies = yield [_ask_rights(keys, _touched(keys, kinds, role), role) for role in roles]
+    if isinstance(replies[0], Exception):
+        return None
+    able = tuple(role for role, lacking in zip(roles, replies, strict=True) if lacking == [])
+    return (*able, Role.READER) if able else ()
+
+
+def _touched(keys: Keys, kinds: dict[str, str], role: Role) -> dict[str, str]:
+    """Those of the keys that the role touches."""
+    start = len(keys.prefix)
+    return {key: kind for key, kind in kinds.items() if touches(role, key[start:])}
 
 
 def _kinds(keys: Keys, queues: tuple[Queue, ...], worker: WorkerId | None) -> dict[str, str]:
@@ -153,9 +176,12 @@ def _of_the_schema(schema: Any) -> Iterator[Problem]:
         )
 
 
-def _ask_rights(keys: Keys, kinds: dict[str, str]) -> tuple[Any, ...]:
+def _ask_rights(keys: Keys, kinds: dict[str, str], role: Role) -> tuple[Any, ...]:
+    """What the role runs on keys of each type. Who may run this at all may look as well."""
+    runs = frozenset(RUNS[role])
     asked = [(command, key) for key, kind in kinds.items() for command in COMMANDS[kind]]
     asked += [(command, "") for command in KEYLESS]
+    asked = [(command, key) for command, key in asked if command.lower() in runs]
     flat = (part for pair in asked for part in pair)
     return ("EVAL", script("rights").source, 0, keys.prefix, *flat)
 

@@ -6,6 +6,7 @@ docs/security.md shows the lines, and tests run every role with exactly these.
 from __future__ import annotations
 
 from enum import StrEnum
+from fnmatch import fnmatchcase
 
 _READS = (
     "exists", "get", "hget", "hgetall", "hmget", "pttl", "scard", "smembers", "srandmember",
@@ -52,10 +53,20 @@ KEYS: dict[Role, tuple[str, ...]] = {
 }
 """The keys that each role touches, without the prefix; a reader only reads them."""
 
+READS: dict[Role, tuple[str, ...]] = {Role.WORKER: ("grid:reaper",)}
+"""The keys that a role which writes others may only read: a worker looks at the schema version."""
+
+
+def touches(role: Role, key: str) -> bool:
+    """True for a key (without the prefix) that the role reads or writes."""
+    return any(fnmatchcase(key, pattern) for pattern in KEYS[role])
+
 
 def acl_line(role: Role, prefix: str = "", user: str = "", password: str = "PASSWORD") -> str:
     """The line that makes a user of this role."""
     mark = "%R~" if role is Role.READER else "~"
-    keys = " ".join(f"{mark}{prefix}{key}" for key in KEYS[role])
+    patterns = [f"{mark}{prefix}{key}" for key in KEYS[role]]
+    patterns += [f"%R~{prefix}{key}" for key in READS.get(role, ())]
+    keys = " ".join(patterns)
     commands = " ".join(f"+{command}" for command in COMMANDS[role])
     return f"ACL SETUSER {user or f'cogrid-{role}'} reset on >{password} {keys} {commands}"

@@ -17,6 +17,7 @@ from cogrid.store.clock import read_clock
 from cogrid.store.fitness import read_fitness, require
 from cogrid.store.outage import FIRST_TRY, Outage, wait_s
 from cogrid.store.refusal import StoreError
+from cogrid.store.roles import Role
 from cogrid.store.workers import Renewed, Welcome, Who, hello, renew, wish
 from cogrid.worker.held import Held, boot_s
 
@@ -150,7 +151,8 @@ class Renewal(threading.Thread):
         if self._fit:
             return
         queue = own_queue(self._who.pool, self._who.worker)
-        require(store.read(read_fitness(store.keys, (queue,), self._who.worker)), log.warning)
+        reading = read_fitness(store.keys, (queue,), self._who.worker, Role.WORKER)
+        require(store.read(reading), log.warning)
         self._fit = True
 
     def _hello(self, store: Store) -> Welcome | None:

@@ -17,7 +17,9 @@ from cogrid.store.address import parse_address
 from cogrid.store.api_keys import read_keys
 from cogrid.store.client import Store
 from cogrid.store.events import read_events
+from cogrid.store.fitness import read_fitness, read_roles
 from cogrid.store.follow import find_tasks, touch_inbox
+from cogrid.store.keys import Keys
 from cogrid.store.reading import Reading
 from cogrid.store.refusal import StoreError
 from cogrid.store.roles import Role, acl_line
@@ -45,7 +47,9 @@ OF: dict[Role, frozenset[str]] = {
         {"begin_pass", "reap", "move", "promote", "expire", "fail_homeless", "stamp_homes", "tend",
          "drop", "forget", "cancel"}
     ),
-    Role.OPERATOR: frozenset({"cancel", "forget", "wish", "requeue", "revive", "purge", "note", "forget_model"}),
+    Role.OPERATOR: frozenset(
+        {"cancel", "forget", "wish", "requeue", "revive", "purge", "note", "forget_model"}
+    ),
 }  # fmt: skip
 """The scripts that each role calls."""
 
@@ -90,7 +94,7 @@ def test_a_role_may_do_what_it_does(granting: Server, role: Role, prefix: str) -
             continue
         granting.client.flushall()
         scene = Scene(granting.client)
-        scene.keys = scene.store.keys = type(scene.keys)(prefix)
+        scene.keys = scene.store.keys = Keys(prefix)
         scene.seed(*act.seeds)
         scene.tick(1)
         store = Store(user, scene.keys, "redis://test", clocked)
@@ -121,7 +125,7 @@ def readings(store: Store) -> list[Reading[Any]]:
 def test_every_role_but_a_worker_may_look(granting: Server, role: Role, prefix: str) -> None:
     granting.client.flushall()
     scene = Scene(granting.client)
-    scene.keys = scene.store.keys = type(scene.keys)(prefix)
+    scene.keys = scene.store.keys = Keys(prefix)
     scene.seed(*ACTS["cancel what runs"].seeds, *ACTS["claim"].seeds[2:])
     user = grant(granting, role, prefix)
     store = Store(user, scene.keys, "redis://test")
@@ -132,9 +136,31 @@ def test_every_role_but_a_worker_may_look(granting: Server, role: Role, prefix: 
 
 def test_a_coordinator_reads_keys_and_touches_its_inbox(granting: Server) -> None:
     user = grant(granting, Role.COORDINATOR, "cogrid:")
-    store = Store(user, type(Scene(granting.client).keys)("cogrid:"), "redis://test")
+    store = Store(user, Keys("cogrid:"), "redis://test")
     assert store.read(read_keys(store.keys)) == {}
     store.read(touch_inbox(store.keys, "c1"))
+    user.close()
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+@pytest.mark.parametrize("role", WRITERS)
+def test_a_role_finds_the_server_fit(granting: Server, role: Role, prefix: str) -> None:
+    granting.client.flushall()
+    user = grant(granting, role, prefix)
+    store = Store(user, Keys(prefix), "redis://test")
+    assert store.read(read_fitness(store.keys, role=role)) == ()
+    able = store.read(read_roles(store.keys))
+    assert able is not None
+    assert {role, Role.READER} <= set(able)
+    everything = {Role.COORDINATOR, Role.OPERATOR}
+    assert (set(able) == set(Role)) is (role in everything)
+    user.close()
+
+
+def test_a_reader_is_known_by_what_it_may_not(granting: Server) -> None:
+    user = grant(granting, Role.READER, "")
+    store = Store(user, Keys(), "redis://test")
+    assert store.read(read_roles(store.keys)) is None
     user.close()
 
 
