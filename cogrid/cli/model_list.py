@@ -10,6 +10,7 @@ from cogrid.cli.documents import answers
 from cogrid.cli.findings import print_finding
 from cogrid.cli.options import with_config, with_json
 from cogrid.cli.output import print_json, print_table
+from cogrid.cli.size import size
 from cogrid.errors import Exit
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _rows(models: Iterable[ModelRow]) -> Iterable[tuple[object, ...]]:
                 "yes" if copy.home else "no",
                 "yes" if copy.loaded else "no",
                 None if copy.gpu_share is None else f"{copy.gpu_share:.0%}",
-                None if copy.size_bytes is None else f"{copy.size_bytes / 1e9:.1f} GB",
+                size(copy.size_bytes),
                 copy.digest and copy.digest[:DIGEST_CHARS],
                 copy.reason,
             )

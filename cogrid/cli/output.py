@@ -160,7 +160,7 @@ def print_row(row: Iterable[object]) -> None:
 
 def print_facts(facts: Iterable[tuple[str, object]]) -> None:
     """A name and what it is, a line each; in a pipe with a tab between."""
-    pairs = [(name, _cell(value)) for name, value in facts]
+    pairs = [(clean(name), _cell(value)) for name, value in facts]
     width = max((len(name) for name, _ in pairs), default=0) if on_terminal() else 0
     for name, value in pairs:
         _write(f"{name.ljust(width)}  {value}" if width else f"{name}\t{value}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,7 @@ from cogrid.cli.documents import answers
 from cogrid.cli.duration import shown
 from cogrid.cli.options import with_config, with_json
 from cogrid.cli.output import print_facts, print_json, print_table
+from cogrid.cli.size import size
 from cogrid.cli.task_show import as_word
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def command(config: Config, worker: str, as_json: bool) -> None:
         print_json(found)
         return
     facts = {name: value for name, value in asdict(found).items() if name not in TABLES}
-    print_facts((name, as_word(value)) for name, value in (facts | found.report).items())
+    print_facts((name, _fact(name, value)) for name, value in (facts | found.report).items())
     print_table(
         "Models",
         ("MODEL", "STATE", "HOME", "LOADED", "GPU", "SIZE", "SUPPORTS", "WHY"),
@@ -54,6 +55,10 @@ def command(config: Config, worker: str, as_json: bool) -> None:
         )
 
 
+def _fact(name: str, value: Any) -> object:
+    return size(value) if name.endswith("_bytes") else as_word(value)
+
+
 def _model(model: OfferFacts) -> tuple[object, ...]:
     return (
         model.name,
@@ -61,7 +66,7 @@ def _model(model: OfferFacts) -> tuple[object, ...]:
         as_word(model.home),
         as_word(model.loaded),
         None if model.gpu_share is None else f"{model.gpu_share:.0%}",
-        None if model.size_bytes is None else f"{model.size_bytes / 1e9:.1f} GB",
+        size(model.size_bytes),
         ", ".join(model.supports),
         model.reason,
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cogrid.cli.duration import shown
 from cogrid.cli.output import on_terminal, print_table
+from cogrid.cli.size import free_of
 
 if TYPE_CHECKING:
     from cogrid.ops.status import LoadedRow, RunRow, WorkerRow
@@ -21,9 +22,9 @@ def print_workers(workers: Iterable[WorkerRow]) -> None:
     print_table(
         "Workers",
         ("WORKER", "HEALTH", "POOL", "HOST", "SLOTS", "RENEWED", "POLLED", "MODELS", "RUNS",
-         "LOADED"),
+         "LOADED", "MEMORY FREE", "DISK FREE"),
         map(_row, workers),
-        ("RENEWED", "LOADED", "POLLED", "POOL"),
+        ("DISK FREE", "MEMORY FREE", "RENEWED", "LOADED", "POLLED", "POOL"),
     )  # fmt: skip
 
 
@@ -39,6 +40,8 @@ def _row(worker: WorkerRow) -> tuple[object, ...]:
         ", ".join(worker.models),
         ", ".join(map(_run, worker.runs)),
         ", ".join(map(_loaded, worker.loaded)),
+        free_of(worker.report.get("memory_free_bytes"), worker.report.get("memory_bytes")),
+        free_of(worker.report.get("disk_free_bytes"), worker.report.get("disk_bytes")),
     )
 
 

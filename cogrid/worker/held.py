@@ -14,6 +14,7 @@ from cogrid.model.names import TaskId, Token
 from cogrid.model.worker import Offer, WorkerState
 from cogrid.store.workers import Held as HeldRun
 from cogrid.store.workers import Life
+from cogrid.worker.machine import machine
 
 LEASE_MARGIN = 0.1
 """The last part of a lease (2 s of 20 s), in which a worker that was not renewed emits nothing:
@@ -167,7 +168,8 @@ class Held:
 
     def _report(self) -> bytes:
         """Further facts for whoever looks at the hash."""
-        return _json.encode({"loaded": [o.name for o, _ in self._offers if o.loaded]})
+        loaded = [offer.name for offer, _ in self._offers if offer.loaded]
+        return _json.encode({"loaded": loaded, **machine()})
 
     def _dated(self, offer: Offer, at_s: float) -> Offer:
         ahead_ms = self._redis_ahead_ms

@@ -273,7 +273,7 @@ def test_one_row_a_line_in_a_pipe(incident: Stage, capsys: pytest.CaptureFixture
     run(["worker", "list"])
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
-    assert {line.count("\t") for line in lines} == {9}
+    assert {line.count("\t") for line in lines} == {11}
 
 
 def test_watch_prints_a_document_a_line(
