@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import median
 
 import msgspec
 
@@ -51,10 +52,10 @@ def measure(ways: Mapping[str, str], repeats: int, scale: float = 1.0) -> list[R
     """Asks in every way (name -> address), in turns. RuntimeError for a single wrong answer."""
     for name in ways:
         for work in (MANY, STREAMS):
-            _run(name, ways[name], work, scale / 10)  # connections, caches, lazy imports
+            ask(name, ways[name], work, scale / 10)  # connections, caches, lazy imports
     return [
         {
-            (work.name, name): _run(name, url, work, scale)
+            (work.name, name): ask(name, url, work, scale)
             for work in WORKS
             for name, url in ways.items()
         }
@@ -62,42 +63,52 @@ def measure(ways: Mapping[str, str], repeats: int, scale: float = 1.0) -> list[R
     ]
 
 
-def rows(repeats: list[Repeat], way: str = "cogrid", goals: bool = True) -> list[Row]:
-    """The rows of one way beside the direct one."""
-
-    def values(work: Work, name: str, field: str) -> list[float]:
-        return [getattr(repeat[work.name, name], field) for repeat in repeats]
-
-    def pairs(work: Work, field: str) -> list[tuple[float, float]]:
-        return list(zip(values(work, way, field), values(work, DIRECT, field), strict=True))
-
-    def added(work: Work, field: str, goal: float | None) -> Row:
-        note = f"direct {number(min(values(work, DIRECT, field)))} ms"
-        differences = [mine - direct for mine, direct in pairs(work, field)]
-        return row(f"{way}: {work.name}, added p50", differences, "ms", goal, True, note)
-
-    def ratio(work: Work, goal: float) -> Row:
-        note = f"{number(max(values(work, way, 'tokens_per_s')))} tokens/s"
-        ratios = [mine / direct for mine, direct in pairs(work, "tokens_per_s")]
-        return row(f"{way}: {work.name}", ratios, "of direct", goal if goals else None, note=note)
-
-    p99 = f"p99 {number(min(values(MANY, way, 'p99_ms')))} ms"
-    return [
-        added(ONE, "p50_ms", GOAL_ADDED_MS if goals else None),
-        added(FIRST, "first_p50_ms", None),
-        row(
-            f"{way}: {MANY.name}",
-            values(MANY, way, "per_s"),
-            "requests/s",
-            GOAL_PER_S if goals else None,
-            note=p99,
-        ),
-        ratio(STREAMS, GOAL_RATIO),
-        ratio(PACED, GOAL_PACED_RATIO),
+def rows(repeats: list[Repeat], way: str, goals: bool = True) -> list[Row]:
+    """The rows of one way, each figure beside the direct one of its repeat."""
+    seen = _Seen(repeats, way)
+    many = seen.all(MANY, way, "per_s")
+    p99 = f"p99 {number(median(seen.all(MANY, way, 'p99_ms')))} ms"
+    made = [
+        seen.added(ONE, "p50_ms", GOAL_ADDED_MS),
+        seen.added(FIRST, "first_p50_ms", None),
+        row(f"{way}: {MANY.name}", many, "requests/s", GOAL_PER_S, note=p99),
+        seen.share(STREAMS, GOAL_RATIO),
+        seen.share(PACED, GOAL_PACED_RATIO),
     ]
+    return made if goals else [replace(one, goal=None) for one in made]
 
 
-def _run(way: str, url: str, work: Work, scale: float) -> Loaded:
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Figures of one way, and of the direct one beside it."""
+
+    repeats: list[Repeat]
+    way: str
+
+    def all(self, work: Work, way: str, figure: str) -> list[float]:
+        """That figure in every repeat."""
+        return [getattr(repeat[work.name, way], figure) for repeat in self.repeats]
+
+    def pairs(self, work: Work, figure: str) -> list[tuple[float, float]]:
+        """(ours, direct) in every repeat."""
+        return list(
+            zip(self.all(work, self.way, figure), self.all(work, DIRECT, figure), strict=True)
+        )
+
+    def added(self, work: Work, figure: str, goal: float | None) -> Row:
+        """How much later than direct."""
+        later = [ours - direct for ours, direct in self.pairs(work, figure)]
+        note = f"direct {number(median(self.all(work, DIRECT, figure)))} ms"
+        return row(f"{self.way}: {work.name}, added p50", later, "ms", goal, True, note)
+
+    def share(self, work: Work, goal: float) -> Row:
+        """How much of the direct tokens per second."""
+        shares = [ours / direct for ours, direct in self.pairs(work, "tokens_per_s")]
+        note = f"{number(median(self.all(work, self.way, 'tokens_per_s')))} tokens/s"
+        return row(f"{self.way}: {work.name}", shares, "of direct", goal, note=note)
+
+
+def ask(way: str, url: str, work: Work, scale: float = 1.0) -> Loaded:
     """One run of the load generator, in a process of its own."""
     requests = max(work.clients, round(work.requests * scale))
     tokens = max(4, round(work.tokens * min(1.0, 10 * scale)))  # fewer only where it is for show
