@@ -33,6 +33,7 @@ COMMANDS: Members = {
     "coordinator": ("cogrid.cli.coordinator", "The HTTP side of the grid."),
     "worker": ("cogrid.cli.worker", "The worker beside an engine."),
     "reaper": ("cogrid.cli.reaper", "Free what is stuck: once, as a dry run, or as a daemon."),
+    "doctor": ("cogrid.cli.doctor", "A check-up: what is wrong here, and how to mend it."),
     "drill": ("cogrid.cli.drill", "A fire drill: make a fault, measure the recovery."),
     "key": ("cogrid.cli.key", "API keys."),
     "config": ("cogrid.cli.config", "The configuration: show, check, begin one."),
