@@ -18,7 +18,7 @@ from cogrid.coordinator.services import Services
 from cogrid.model.chat import encode_request
 from cogrid.model.limits import Limits
 from cogrid.model.names import TaskId
-from cogrid.model.task import Task
+from cogrid.model.task import OnClose, Task
 from cogrid.rules.admission import MEMORY_BYTES, QUEUED_SHARE, Admitted
 from cogrid.store.clients import attach
 from cogrid.store.follow import Known, read_known
@@ -92,7 +92,13 @@ def submission(
 
 async def accept(services: Services, task: Submission, created_s: float) -> Accepted:
     """Submit a task; RefusedError where it is not let in or Redis does not say so in time."""
-    submitted = await _until_said(services, task)
+    try:
+        submitted = await _until_said(services, task)
+    except BaseException:
+        # It may have arrived; without a client's lease nothing else would ever end it.
+        if task.on_close is OnClose.KEEP:
+            services.departures.withdraw(task.id)
+        raise
     match submitted.status:
         case "new" | "exists":
             queue = submitted.queue or task.queue

@@ -33,7 +33,7 @@ from cogrid.coordinator.wanted import Wanted, read_wanted
 from cogrid.coordinator.whole import whole
 from cogrid.model.chat import Dialect
 from cogrid.model.names import TaskId
-from cogrid.model.task import Band, OnClose
+from cogrid.model.task import Band
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,7 @@ async def answer(services: Services, endpoint: Endpoint, exchange: Exchange, lin
     finally:
         services.live.unfollow(follower)
         if follower.sent and not follower.ended:
-            keep = wanted.on_close is OnClose.KEEP and not follower.accepted
-            services.departures.leave(follower, never_accepted_keep=keep)
+            services.departures.leave(follower)
 
 
 async def _accepted(

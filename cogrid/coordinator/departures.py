@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from typing import Any
 
 from cogrid.coordinator.follower import Follower
 from cogrid.model.limits import Limits
+from cogrid.model.names import TaskId
 from cogrid.store.async_client import AsyncStore
 from cogrid.store.clients import detach
 from cogrid.store.refusal import StoreError
+from cogrid.store.script import Call
 from cogrid.store.tasks import cancel
 
 log = logging.getLogger(__name__)
@@ -27,12 +30,14 @@ class Departures:
         self._limits = limits
         self._telling: set[asyncio.Task[None]] = set()
 
-    def leave(self, follower: Follower, never_accepted_keep: bool = False) -> None:
-        """This connection listens no more. never_accepted_keep: the client was told that its task
-        was not accepted, and nothing else would ever end it."""
-        task = asyncio.create_task(self._tell(follower, never_accepted_keep))
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
+    def leave(self, follower: Follower) -> None:
+        """This connection listens no more."""
+        self._begin(detach(self._store.keys, follower.task, follower.name), follower.task)
+
+    def withdraw(self, task: TaskId) -> None:
+        """The client was told that this task was not accepted."""
+        message = "its submission was never acknowledged"
+        self._begin(cancel(self._store.keys, task, message), task)
 
     async def told(self, limit_s: float) -> None:
         """Wait until everything has been told, or for so long."""
@@ -43,21 +48,22 @@ class Departures:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
 
-    async def _tell(self, follower: Follower, cancelling: bool) -> None:
+    def _begin(self, call: Call[Any], task: TaskId) -> None:
+        telling = asyncio.create_task(self._tell(call, task))
+        self._telling.add(telling)
+        telling.add_done_callback(self._telling.discard)
+
+    async def _tell(self, call: Call[Any], task: TaskId) -> None:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._limits.orphan_grace_s
         wait_s = 0.05
         while True:
             try:
-                if cancelling:
-                    message = "its submission was never acknowledged"
-                    await self._store.do(cancel(self._store.keys, follower.task, message))
-                else:
-                    await self._store.do(detach(self._store.keys, follower.task, follower.name))
+                await self._store.do(call)
                 return
             except StoreError as error:
                 if not error.passing:
-                    log.warning("task %s could not be let go: %s", follower.task, error.message)
+                    log.warning("task %s could not be let go: %s", task, error.message)
                     return
                 if loop.time() > deadline:
                     return

@@ -126,6 +126,23 @@ async def test_keep_lets_it_run_on(grid: Stage) -> None:
     assert message["content"] == "done all the same"
 
 
+async def test_another_request_under_the_key_of_one_that_is_kept_ends_nothing(grid: Stage) -> None:
+    worker = grid.workers["esxi"]
+    headers = {"Idempotency-Key": "k2", "X-Cogrid-On-Close": "keep"}
+    first = asyncio.create_task(grid.http.post(PATHS[0], json=chat(), headers=headers))
+    task = await worker.take()
+    refused = await grid.http.post(PATHS[0], json=chat("something else"), headers=headers)
+    assert refused.status_code == 422
+    await eventually(lambda: nothing_to_tell(grid))
+    await worker.say(task, "undisturbed")
+    assert (await worker.done(task)).state == "done"
+    assert (await first).json()["choices"][0]["message"]["content"] == "undisturbed"
+
+
+async def nothing_to_tell(grid: Stage) -> bool:
+    return not grid.coordinator.services.departures._telling
+
+
 async def test_an_idempotency_key_gives_time_to_come_back(grid: Stage) -> None:
     worker = grid.workers["esxi"]
     writer = await post(grid, PATHS[0], chat(stream=True), Idempotency_Key="k1")

@@ -109,6 +109,29 @@ async def nothing_open(grid: Stage) -> bool:
     return not await grid.call("ZCARD", grid.store.keys.due)
 
 
+@pytest.mark.parametrize("path", ["/task", CHAT])
+async def test_a_kept_task_that_was_never_acknowledged_is_taken_back(
+    grid: Stage, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """Its client was told 503, and it has no client's lease that would end it."""
+    store = grid.coordinator.services.store
+    do = store.do
+
+    async def deaf(call: Call[Any]) -> Any:
+        done = await do(call)
+        if call.name == "submit":
+            raise silence(store.shown, "the connection was closed")
+        return done
+
+    monkeypatch.setattr(store, "do", deaf)
+    body = {"request": chat()} if path == "/task" else chat()
+    answer = await grid.http.post(path, json=body, headers={"X-Cogrid-On-Close": "keep"})
+    assert answer.status_code == 503
+    await eventually(lambda: nothing_open(grid))
+    assert int(await grid.call("HGET", grid.store.keys.totals, "submitted")) == 1
+    assert int(await grid.call("HGET", grid.store.keys.totals, "cancelled")) == 1
+
+
 @pytest.mark.parametrize("silent", [True, False])
 async def test_a_submit_whose_answer_is_lost_is_one_task(
     grid: Stage, monkeypatch: pytest.MonkeyPatch, silent: bool
