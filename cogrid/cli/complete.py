@@ -51,26 +51,30 @@ def _within_limit(
     with the process."""
     found: list[str] = []
 
-    def look() -> None:
+    def look(store: Store) -> None:
         with contextlib.suppress(Exception):
-            found.extend(kind(_store(context), begun))
+            found.extend(kind(store, begun))
 
     with contextlib.suppress(Exception):
-        import cogrid.cli.connect  # noqa: F401 (takes its time, which is not the server's)
-
-        thread = threading.Thread(target=look, daemon=True)
+        store, limit_s = _store(context)
+        thread = threading.Thread(target=look, args=(store,), daemon=True)
         thread.start()
-        thread.join(LIMIT_S)
+        thread.join(limit_s)
     return tuple(found)
 
 
-def _store(context: click.Context) -> Store:
+def _store(context: click.Context) -> tuple[Store, float]:
+    """The store, not connected yet, and how long it may take. What is loaded for it takes its time
+    too, but that is not the server's."""
+    import cogrid.store.follow
+    import cogrid.store.names  # noqa: F401
     from cogrid.cli.connect import open_store
     from cogrid.config import load
 
     said = context.params
     flags = {"redis.url": said.get("redis_url"), "redis.prefix": said.get("prefix")}
-    return open_store(load(said.get("config_file"), os.environ, flags))
+    config = load(said.get("config_file"), os.environ, flags)
+    return open_store(config), LIMIT_S * config.time_scale
 
 
 def _workers(store: Store, _: str) -> Iterable[str]:
