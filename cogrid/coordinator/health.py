@@ -44,6 +44,6 @@ async def _missing(services: Services) -> list[str]:
         return [error.message]
     except TimeoutError:
         return [f"Redis at {services.store.shown} did not answer within {limit_s:g} s"]
-    if not any(seat.capable for seats in grid.homes.values() for seat in seats):
+    if not any(seat.able for seats in grid.homes.values() for seat in seats):
         return ["no worker could take a task"]
     return []

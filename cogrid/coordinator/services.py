@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import secrets
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 
 from cogrid.config import Config
@@ -20,6 +21,8 @@ from cogrid.coordinator.watch_events import Watch
 from cogrid.store.address import Address
 from cogrid.store.async_client import AsyncStore
 from cogrid.store.outage import Outage
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +69,14 @@ class Services:
     async def running(self) -> AsyncIterator[None]:
         """The loops that run beside the requests."""
         loops = (
-            self.registry.run(),
-            self.access.run(),
-            self.live.read(),
-            self.live.renew(),
-            self.watch.run(),
+            self.registry.run,
+            self.access.run,
+            self.live.read,
+            self.live.renew,
+            self.watch.run,
         )
-        tasks = [asyncio.create_task(loop) for loop in loops]
+        pause_s = self.config.limits.tick_s
+        tasks = [asyncio.create_task(_kept_up(loop, pause_s)) for loop in loops]
         try:
             yield
         finally:
@@ -84,6 +88,20 @@ class Services:
             self.store.close()
             self.side.close()
             await asyncio.sleep(0)  # the transports close in the loop's next turn
+
+
+async def _kept_up(loop: Callable[[], Awaitable[None]], pause_s: float) -> None:
+    """Begins a loop again that a fault of ours has ended; without it the coordinator would go on
+    and answer from what it knew last, or not at all. Each fault is told once."""
+    told = ""
+    while True:
+        try:
+            await loop()
+        except Exception as error:
+            if repr(error) != told:
+                told = repr(error)
+                log.exception("a loop of the coordinator failed; it begins again")
+        await asyncio.sleep(pause_s)
 
 
 def _name() -> str:
