@@ -45,6 +45,7 @@ TABLE: dict[str, Row] = {
     "engine_error": Row(502, _SERVER),
     "broken_stream": Row(502, _SERVER),
     "recoveries_spent": Row(502, _SERVER),
+    "worker_gone": Row(502, _SERVER),
     "lost": Row(502, _SERVER),
     "grid_starting": Row(503, _SERVER),
     "no_home": Row(503, _SERVER),

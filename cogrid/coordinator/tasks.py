@@ -32,7 +32,7 @@ from cogrid.store.follow import Known, find_tasks, read_known
 from cogrid.store.output import START
 from cogrid.store.tasks import cancel
 
-_BANDS = {band.name.lower(): band for band in Band}
+_BANDS = {band.name.lower(): band for band in Band if band is not Band.OPERATOR}
 _encode = msgspec.json.encode
 
 

@@ -109,6 +109,7 @@ class Code(StrEnum):
     ENGINE_REFUSED = "engine_refused"
     CANCELLED = "cancelled"
     ORPHANED = "orphaned"
+    WORKER_GONE = "worker_gone"
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,4 +100,4 @@ class Snapshot:
     @property
     def running(self) -> tuple[TaskId, ...]:
         """Ids of everything that some worker runs."""
-        return tuple(task for worker in self.workers for task in worker.tasks)
+        return tuple(task for worker in self.workers for task in (*worker.tasks, *worker.chores))

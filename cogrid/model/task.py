@@ -40,8 +40,9 @@ MOVES: dict[State, frozenset[State]] = {
 
 
 class Band(IntEnum):
-    """Priority: a lower band is always served first."""
+    """Priority: a lower band is always served first. OPERATOR is that of chores alone."""
 
+    OPERATOR = -1
     INTERACTIVE = 0
     BACKGROUND = 1
     BATCH = 2
@@ -63,6 +64,18 @@ class Kind(StrEnum):
     CHAT = "chat"
     GENERATE = "generate"
     EMBED = "embed"
+    PULL = "pull"
+    REMOVE = "remove"
+    WARM = "warm"
+
+    @property
+    def chore(self) -> bool:
+        """True for what an operator asks of one worker: it waits in that worker's own queue before
+        everything else, takes no slot, never moves, and fails with its worker."""
+        return self in CHORES
+
+
+CHORES = frozenset({Kind.PULL, Kind.REMOVE, Kind.WARM})
 
 
 class Reason(StrEnum):

@@ -64,8 +64,9 @@ class Worker:
 
     lease_until_ms: score in ``grid:workers``, None where there is no lease at all (a hash left
     over). known: the hash exists. Stamps are Redis time in ms; 0 means never. tasks: what it
-    runs. revoked: tokens taken from it and not yet confirmed; each still occupies a slot. taken:
-    how many both are, where they were only counted. claim_age_ms: how long ago its claim loop had
+    runs. chores: what the operator asked of it, beside its slots. revoked: tokens taken from it and
+    not yet confirmed; each still occupies a slot. taken: how many both are, where they were only
+    counted. claim_age_ms: how long ago its claim loop had
     turned when it last renewed. report: further facts that it tells, by name.
     """
 
@@ -95,6 +96,7 @@ class Worker:
     taken: int = 0
     claim_age_ms: int = 0
     report: dict[str, Any] = field(default_factory=dict, hash=False)
+    chores: tuple[TaskId, ...] = ()
 
     @property
     def busy(self) -> int:

@@ -83,6 +83,9 @@ def told(act: Act, outcome: Any) -> Line | None:
             return _reap_line(act, outcome.status, outcome.reason, outcome.queue)
         case Move() if outcome.status == "ok":
             return _move_line(act, outcome.reason, outcome.queue)
+        case Move() if outcome.status == "failed":
+            message = f"worker {act.worker} is gone ({outcome.reason})"
+            return Line("fail", act.task, reason=outcome.reason, message=message)
         case Promote() if outcome.status == "ok":
             return Line("promote", act.task, queue=outcome.reason, homes=act.homes)
         case DropQueued() | DropHeld():

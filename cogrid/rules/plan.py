@@ -103,7 +103,7 @@ def _reap(task: Task, reason: Reason, evidence: str, places: Places) -> Reap:
         broken=broken(task, reason),
         spent=spent(task, reason),
         homes=places.homes(task),
-        said=task.streamed and task.n > 0,
+        said=task.kind.chore or (task.streamed and task.n > 0),
     )
 
 
@@ -165,7 +165,7 @@ def _moves(
 
 
 def _fail(task: Task, seen: Seen, limits: Limits) -> FailHomeless | None:
-    if not is_homeless(task.model, seen.grid, limits):
+    if task.kind.chore or not is_homeless(task.model, seen.grid, limits):
         return None
     waited_s = (seen.now_ms - (task.queued_at_ms or 0)) / 1000
     stamped = task.model in seen.grid.snapshot.model_homes

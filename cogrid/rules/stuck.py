@@ -47,7 +47,7 @@ def stuck(
 def _without_home(
     queue: Queue, tasks: tuple[Task, ...], grid: Grid, limits: Limits
 ) -> Iterator[Finding]:
-    homeless = [task for task in tasks if not grid.homes.get(task.model)]
+    homeless = [t for t in tasks if not t.kind.chore and not grid.homes.get(t.model)]
     if not homeless:
         return
     now_ms = grid.snapshot.taken_at_ms

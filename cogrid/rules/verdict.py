@@ -23,7 +23,9 @@ def homeless_cure(model: str) -> str:
 
 
 def broken(task: Task, reason: Reason) -> str:
-    """The run broke off after text had been sent."""
+    """The run broke off after text had been sent, or is a chore."""
+    if task.kind.chore:
+        return f"worker {task.worker} did not end its {task.kind} of {task.model} ({reason})"
     return (
         f"the answer of model '{task.model}' broke off on worker {task.worker} ({reason}); text "
         "had already been sent, so it was not run again: ask once more"

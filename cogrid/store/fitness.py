@@ -116,6 +116,7 @@ def _kinds(keys: Keys, queues: tuple[Queue, ...], worker: WorkerId | None) -> di
     kinds |= {keys.task("-"): "hash", keys.usage("0000-00-00"): "hash"}
     kinds |= {keys.worker(name): "hash", keys.inbox(name): "zset"}
     kinds |= {keys.worker_tasks(name): "set", keys.worker_revoked(name): "set"}
+    kinds |= {keys.worker_chores(name): "set"}
     for queue in queues or (model,):
         kinds |= {keys.queue(queue): "zset", keys.wake(queue): "zset"}
         kinds |= {keys.turns(queue): "hash", keys.rate(queue): "hash"}

@@ -33,7 +33,11 @@ def read_inventory(keys: Keys) -> Reading[Inventory]:
     clients, many_clients = yield from _read_clients(keys)
     queued, many_queued = yield from _read_queues(keys, snapshot)
     unlisted = yield from _read_unlisted(keys, snapshot)
-    held = {worker.id: worker.tasks for worker in snapshot.workers if worker.tasks}
+    held = {
+        worker.id: (*worker.tasks, *worker.chores)
+        for worker in snapshot.workers
+        if worker.tasks or worker.chores
+    }
     lists = (opened.tasks, ended.tasks, dead.tasks)
     open_ids, ended_ids, dead_ids = (frozenset(task for task, _ in each) for each in lists)
     ids = dict.fromkeys(

@@ -27,6 +27,7 @@ def _spec(pattern: str, kind: str, permanent: bool, gone: str) -> KeySpec:
 KEYS: tuple[KeySpec, ...] = (
     _spec(r"worker:[^:]+", "hash", True, "forget"),
     _spec(r"worker:[^:]+:tasks", "set", True, "empty once its runs are over"),
+    _spec(r"worker:[^:]+:chores", "set", True, "empty once its chores are over"),
     _spec(r"worker:[^:]+:revoked", "set", False, "an hour after the lease ran out"),
     _spec(r"worker:[^:]+:fenced", "string", False, "7 days after it was struck off"),
     _spec(r"tasks:[^:]+:shared:.+", "zset", True, "empty once served"),
@@ -59,6 +60,10 @@ class Keys:
     def worker_tasks(self, worker: str) -> str:
         """set of task ids that it runs"""
         return f"{self.prefix}worker:{worker}:tasks"
+
+    def worker_chores(self, worker: str) -> str:
+        """set of ids of chores (operator's kinds of task) that it does beside its runs"""
+        return f"{self.prefix}worker:{worker}:chores"
 
     def worker_revoked(self, worker: str) -> str:
         """set of tokens taken from it and not yet confirmed"""

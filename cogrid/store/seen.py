@@ -63,14 +63,20 @@ def _read_held(keys: Keys, snapshot: Snapshot) -> Reading[dict[WorkerId, tuple[T
     now_ms = snapshot.taken_at_ms
     if now_ms < snapshot.reaper.hold_until_ms:
         return {}
-    dead = [worker.id for worker in snapshot.workers if worker.busy and is_dead(worker, now_ms)]
+    dead = [worker.id for worker in snapshot.workers if is_dead(worker, now_ms)]
     if not dead:
         return {}
-    replies = yield [("SRANDMEMBER", keys.worker_tasks(worker), HEADS) for worker in dead]
-    return {
-        worker: tuple(TaskId(text(task)) for task in certain(reply))
-        for worker, reply in zip(dead, replies, strict=True)
+    replies = yield [
+        ("SRANDMEMBER", key, HEADS)
+        for worker in dead
+        for key in (keys.worker_tasks(worker), keys.worker_chores(worker))
+    ]
+    both = zip(dead, replies[::2], replies[1::2], strict=True)
+    held = {
+        worker: tuple(TaskId(text(task)) for task in (*certain(tasks), *certain(chores)))
+        for worker, tasks, chores in both
     }
+    return {worker: tasks for worker, tasks in held.items() if tasks}
 
 
 def _read_heads(keys: Keys, asked: dict[Queue, int]) -> Reading[dict[Queue, tuple[TaskId, ...]]]:

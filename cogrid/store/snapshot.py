@@ -59,11 +59,11 @@ def read_snapshot(
 
     queues = _scores(certain(first[2]))
     replies = yield [*_ask_workers(keys, leases, members), *_ask_queues(keys, queues)]
-    workers = _workers(leases, replies)
-    depths = _depths(queues, replies[3 * len(leases) :])
+    workers = _workers(leases, replies, members)
+    depths = _depths(queues, replies[(4 if members else 3) * len(leases) :])
     if waits:
         depths = yield from _with_waits(keys, depths)
-    running = tuple(task for worker in workers for task in worker.tasks)
+    running = tuple(task for worker in workers for task in (*worker.tasks, *worker.chores))
     hashes = (yield from read_tasks(keys, running)) if tasks and running else {}
 
     totals = hash_of(certain(first[4]))
@@ -185,8 +185,9 @@ def task_of(task: TaskId, fields: Mapping[str, str]) -> Task | None:
 
 
 def worker_of(
-    worker: str, lease: int | None, fields: Mapping[str, str], tasks: Any, revoked: Any
-) -> Worker:
+    worker: str, lease: int | None, fields: Mapping[str, str], tasks: Any, revoked: Any,
+    chores: Any = (),
+) -> Worker:  # fmt: skip
     """A worker from its hash and sets, or from how many are in them."""
     counted = [held for held in (tasks, revoked) if isinstance(held, int)]
     return Worker(
@@ -211,6 +212,7 @@ def worker_of(
         zombies=_number(fields, "zombies"),
         offers=_json(_offers, fields.get("models"), ()),
         tasks=() if counted else tuple(sorted(TaskId(text(task)) for task in tasks)),
+        chores=tuple(sorted(TaskId(text(task)) for task in chores)),
         revoked=() if counted else tuple(sorted(Token(text(token)) for token in revoked)),
         wish=_json(_wish, fields.get("wanted"), Wish()),
         taken=sum(counted),
@@ -272,15 +274,13 @@ def _json(decoder: Any, said: str | None, default: Any) -> Any:
 
 
 def _ask_workers(keys: Keys, workers: Iterable[str], members: bool) -> list[Command]:
+    """Chores only where members are asked for: they take no slot, so that nobody counts them."""
     look = "SMEMBERS" if members else "SCARD"
+    sets = [keys.worker_tasks, keys.worker_revoked, *((keys.worker_chores,) if members else ())]
     return [
         command
         for worker in workers
-        for command in (
-            ("HGETALL", keys.worker(worker)),
-            (look, keys.worker_tasks(worker)),
-            (look, keys.worker_revoked(worker)),
-        )
+        for command in (("HGETALL", keys.worker(worker)), *((look, key(worker)) for key in sets))
     ]
 
 
@@ -296,14 +296,18 @@ def _ask_queues(keys: Keys, queues: Iterable[str]) -> list[Command]:
     ]
 
 
-def _workers(leases: dict[str, int | None], replies: list[Any]) -> tuple[Worker, ...]:
+def _workers(
+    leases: dict[str, int | None], replies: list[Any], members: bool
+) -> tuple[Worker, ...]:
+    each = 4 if members else 3
     return tuple(
         worker_of(
             worker,
             lease,
-            hash_of(good(replies[3 * i], [])),
-            good(replies[3 * i + 1], ()),
-            good(replies[3 * i + 2], ()),
+            hash_of(good(replies[each * i], [])),
+            good(replies[each * i + 1], ()),
+            good(replies[each * i + 2], ()),
+            good(replies[each * i + 3], ()) if members else (),
         )
         for i, (worker, lease) in enumerate(leases.items())
     )
@@ -393,7 +397,7 @@ def _counts(
     totals: Mapping[str, str],
 ) -> dict[str, int]:
     pending = sum(queue.depth for queue in depths)
-    running = sum(len(worker.tasks) for worker in workers)
+    running = sum(len(worker.tasks) + len(worker.chores) for worker in workers)
     ended = {
         str(state): _number(totals, state) for state in sorted(TERMINAL) if state is not State.DEAD
     }

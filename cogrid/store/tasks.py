@@ -50,8 +50,8 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """status: new, exists, full, bytes or no_body. place: 1 is next. state: of the one that exists.
-    amount: the depth of a full queue, or the bytes that are queued."""
+    """status: new, exists, full, bytes, no_body or not_ready (a chore's worker). place: 1 is next.
+    state: of the one that exists. amount: the depth of a full queue, or the bytes queued."""
 
     status: str
     queue: str = ""

@@ -15,7 +15,7 @@ from typing import Any
 import redis
 
 from cogrid.model.names import queue_worker, token_instance
-from cogrid.model.task import TERMINAL, State
+from cogrid.model.task import CHORES, TERMINAL, State
 from cogrid.store.keys import KEYS, KeySpec
 from tests.store.dump import Dump, Entry, dump, task_ids, value
 
@@ -61,6 +61,12 @@ class Grid:
     def held(self) -> dict[str, frozenset[str]]:
         """Every worker's ``:tasks``, also of workers that have no hash."""
         found = [k for k in self.state if k.startswith("worker:") and k.endswith(":tasks")]
+        return {key.split(":")[1]: self.state[key].value for key in found}
+
+    @property
+    def chores(self) -> dict[str, frozenset[str]]:
+        """What workers do beside their slots."""
+        found = [k for k in self.state if k.startswith("worker:") and k.endswith(":chores")]
         return {key.split(":")[1]: self.state[key].value for key in found}
 
     def log(self, task: str) -> tuple[Entry, ...]:
@@ -117,7 +123,8 @@ def open_tasks_stand_where_they_should(grid: Grid) -> Iterator[str]:
     for task, told in grid.tasks.items():
         state = State(told["state"])
         places = [q for q, ids in queues.items() if task in ids]
-        places += [w for w, ids in held.items() if task in ids]
+        sets = grid.chores if told.get("kind") in CHORES else held
+        places += [w for w, ids in sets.items() if task in ids]
         expected = {State.PENDING: [told["queue"]], State.RUNNING: [told.get("worker", "")]}
         if sorted(places) != expected.get(state, []):
             yield f"{task} is {state} and stands in {places}"
@@ -135,6 +142,7 @@ def open_tasks_stand_where_they_should(grid: Grid) -> Iterator[str]:
 def no_entry_is_without_a_task(grid: Grid) -> Iterator[str]:
     tasks = grid.tasks
     indexes = {**grid.queues, **{f"worker:{w}:tasks": ids for w, ids in grid.held.items()}}
+    indexes |= {f"worker:{w}:chores": ids for w, ids in grid.chores.items()}
     for name in ("grid:due", "grid:clients"):
         indexes[name] = grid.hash(name)
     for name, ids in indexes.items():

@@ -17,7 +17,7 @@ from tests.store.world import LIMITS, RUN_ID, World
 
 MODEL = "hf.co/LiquidAI/LFM2.5-1.2B-JP-GGUF:Q4_K_M"
 NAMES = {
-    "worker": "esxi", "worker_tasks": "esxi", "worker_revoked": "esxi",
+    "worker": "esxi", "worker_tasks": "esxi", "worker_chores": "esxi", "worker_revoked": "esxi",
     "worker_fenced": "esxi", "inbox": "c1-5f",
     "task": "cb305e3a", "body": "cb305e3a", "out": "cb305e3a", "usage": "2026-06-07",
 }  # fmt: skip

@@ -166,7 +166,7 @@ TABLES: dict[str, tuple[Callable[[World], Any], tuple[Change, ...]]] = {
     ),
     "an answer keeps its slot": (
         finishes.test_an_answer_ends_its_task_and_frees_the_slot,
-        (("finish", "redis.call('SREM', worker .. ':tasks', task.id)", ""),),
+        (("finish", "redis.call('SREM', held_key(task), task.id)", ""),),
     ),
     "a freed slot leaves no stamp": (
         finishes.test_an_answer_ends_its_task_and_frees_the_slot,
@@ -286,7 +286,7 @@ TABLES: dict[str, tuple[Callable[[World], Any], tuple[Change, ...]]] = {
     ),
     "a taken run stays in the worker's hands": (
         passes.test_a_dead_workers_run_is_next_in_its_queue,
-        (("reap", "redis.call('SREM', worker .. ':tasks', task.id)", ""),),
+        (("reap", "redis.call('SREM', held_key(task), task.id)", ""),),
     ),
     "a broken stream is run again by a reaper": (
         passes.test_a_broken_stream_fails,

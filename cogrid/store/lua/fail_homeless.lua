@@ -5,7 +5,7 @@
 -- reply   {'ok'} | {'moved_on'} | {'held'}
 local id = ARGV[2]
 local task = load(id)
-if not task or (task.state ~= 'pending' and task.state ~= 'waiting') then return {'moved_on'} end
+if not task or CHORES[task.kind] or (task.state ~= 'pending' and task.state ~= 'waiting') then return {'moved_on'} end
 local stamp = redis.call('ZSCORE', P .. 'grid:models', task.model)
 if stamp and now - tonumber(stamp) <= tonumber(ARGV[4]) then return {'moved_on'} end
 -- A model that came and went between two passes is judged by the task's own wait.

@@ -45,8 +45,9 @@ local function fail_or_wait(task)
 end
 
 local function hand_back(task)
-  if said(task) then
-    conclude(task, 'failed', {message = ARGV[9], code = 'broken_stream', usage = ARGV[8]}, false)
+  if CHORES[task.kind] or said(task) then
+    local code = CHORES[task.kind] and 'worker_gone' or 'broken_stream'
+    conclude(task, 'failed', {message = ARGV[9], code = code, usage = ARGV[8]}, false)
     return 'failed'
   end
   local queue = shared_of(task)
@@ -58,7 +59,7 @@ local function hand_back(task)
 end
 
 local DONE = {'state', 'token', 'run', 'n', 'worker', 'user', 'key', 'model', 'followers', 'claimed_at',
-  'size', 'keep_ms', 'attempts'}
+  'size', 'keep_ms', 'attempts', 'kind'}
 
 local function settle()
   local task = outcome == 'done' and glance(id, DONE) or load(id)

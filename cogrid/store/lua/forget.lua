@@ -25,7 +25,7 @@ need_string(fence_key(worker))
 need_zset(P .. 'grid:workers')
 need_stream(P .. 'grid:events')
 if refused then return redis.error_reply(refused) end
-local running = redis.call('SCARD', key .. ':tasks')
+local running = redis.call('SCARD', key .. ':tasks') + redis.call('SCARD', key .. ':chores')
 local waiting = pool and redis.call('ZCARD', P .. 'tasks:' .. pool .. ':' .. worker) or 0
 if ARGV[3] ~= '1' and running + waiting > 0 then return {'holds', running, waiting} end
 -- A ghost that still renews would say hello and be back.

@@ -48,7 +48,7 @@ for _, token in ipairs(before) do
   if instance_of(token) == instance then keep(token) end
 end
 local theirs = {}
-for _, id in ipairs(redis.call('SMEMBERS', key .. ':tasks')) do
+for _, id in ipairs(held_by(key)) do
   local token = redis.call('HGET', task_key(id), 'token')
   if token and token ~= '' and instance_of(token) ~= instance then theirs[#theirs + 1] = id end
 end

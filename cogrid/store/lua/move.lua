@@ -1,9 +1,10 @@
--- move: a waiting task goes to a queue where it is served. Counts nothing.
+-- move: a waiting task goes to a queue where it is served. Counts nothing. A chore stays, or fails
+-- with its worker.
 -- include: clock check events wake task turns queue worker terminal requeue complete hold
 -- KEYS[1] hash  task:<id>
 -- ARGV    1 prefix  2 id  3 from  4 to  5 run_id  6 window_ms  7 ghost_after_ms
 --         8 start_timeout_ms  9 own_queue_wait_ms  10 pool_wait_ms  11 evidence
--- reply   {'ok', reason, queue} | {'moved_on'} | {'held'}
+-- reply   {'ok', reason, queue} | {'failed', reason} | {'moved_on'} | {'held'}
 local id, from = ARGV[2], ARGV[3]
 local task = load(id)
 if not task or task.state ~= 'pending' or task.queue ~= from then return {'moved_on'} end
@@ -44,6 +45,18 @@ end
 local reason = grounds()
 if not reason then return {'moved_on'} end
 if reason == 'held' then return {'held'} end
+
+local function fail_chore()
+  if reason ~= 'dead_worker' and reason ~= 'ghost_pending' then return {'moved_on'} end
+  need_end(task)
+  if refused then return redis.error_reply(refused) end
+  if completed(task) then return {'moved_on'} end
+  local message = 'worker ' .. owner_of(from) .. ' is gone (' .. reason .. ')'
+  conclude(task, 'failed', {code = 'worker_gone', message = message}, true)
+  return {'failed', reason}
+end
+if CHORES[task.kind] then return fail_chore() end
+
 local queue = fit_queue(ARGV[4], task)
 if queue == from then return {'moved_on'} end
 need_hash(KEYS[1])

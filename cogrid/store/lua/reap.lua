@@ -2,7 +2,7 @@
 -- include: clock check events wake task turns queue worker terminal requeue complete hold
 -- KEYS[1] hash  task:<id>
 -- ARGV    1 prefix  2 id  3 token  4 queue that it should go to  5 message if text was sent
---         6 message if its recoveries are spent  7 run_id  8 window_ms
+--         (or it is a chore)  6 message if its recoveries are spent  7 run_id  8 window_ms
 -- reply   {'requeued', reason, queue} | {'failed', reason} | {'dead', reason} | {'moved_on'}
 --         | {'held'}
 local id, token = ARGV[2], ARGV[3]
@@ -29,6 +29,11 @@ if completed(task) then return {'moved_on'} end
 
 if reason == 'zombie_running' and redis.call('EXISTS', worker_key(task.worker)) == 1 then
   redis.call('HINCRBY', worker_key(task.worker), 'zombies', 1)
+end
+if CHORES[task.kind] then
+  local code = reason == 'zombie_running' and 'timeout' or 'worker_gone'
+  conclude(task, 'failed', {code = code, message = ARGV[5]}, true)
+  return {'failed', reason}
 end
 if said(task) then
   conclude(task, 'failed', {code = 'broken_stream', message = ARGV[5]}, true)

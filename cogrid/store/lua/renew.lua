@@ -19,6 +19,7 @@ if hash[1] ~= instance then
 end
 need_hash(key)
 need_set(key .. ':tasks')
+need_set(key .. ':chores')
 need_set(key .. ':revoked')
 need_zset(P .. 'grid:workers')
 need_zset(P .. 'grid:due')
@@ -40,7 +41,7 @@ for i = first, #ARGV, 4 do
 end
 
 local settled, held, strange = tonumber(ARGV[10]), {}, {}
-for _, id in ipairs(redis.call('SMEMBERS', key .. ':tasks')) do
+for _, id in ipairs(held_by(key)) do
   local task = redis.call('HMGET', task_key(id), 'token', 'state', 'worker')
   if task[2] ~= 'running' or task[3] ~= worker then
     strange[#strange + 1] = id
@@ -54,6 +55,7 @@ end
 for id, at in pairs(due) do redis.call('ZADD', P .. 'grid:due', at, id) end
 for _, id in ipairs(strange) do
   redis.call('SREM', key .. ':tasks', id)
+  redis.call('SREM', key .. ':chores', id)
   event('repaired', id, worker, '', 'not run here')
 end
 

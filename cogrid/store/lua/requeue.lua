@@ -8,6 +8,7 @@
 local id, token = ARGV[2], ARGV[3]
 local task = load(id)
 if not task then return {'unknown'} end
+if CHORES[task.kind] then return {'moved_on', task.state} end
 if task.state ~= (token ~= '' and 'running' or 'waiting') or (task.token or '') ~= token then
   return {'moved_on', task.state}
 end

@@ -5,9 +5,10 @@
 --         5 body ('' when task:<id>:body was set beside, with a TTL)  6 size (bytes)
 --         7 most tasks in that queue  8 most bytes of all queued bodies
 --         9 queue_timeout_ms (0 none)  10 keep_ms  11 orphan_ms (0: no client's lease)
---         12 follower ('' none)  13 user  14 band, then name, value… of further hash fields
+--         12 follower ('' none)  13 user  14 band  15 'kind'  16 kind, then name, value… of further
+--         hash fields
 -- reply   {'new', queue, place (1 first)} | {'exists', state, queue} | {'full', depth}
---         | {'bytes', queued bytes} | {'no_body'}
+--         | {'bytes', queued bytes} | {'no_body'} | {'not_ready'}: a chore's worker
 local BODY_MS = 60000
 local id, queue = ARGV[2], ARGV[3]
 local task = load(id)
@@ -18,7 +19,10 @@ if task then
 end
 
 local owner = owner_of(queue)
-if owner and not takes_own(owner) then queue = ARGV[4] end
+if owner and not takes_own(owner) then
+  if CHORES[ARGV[16]] then return {'not_ready'} end
+  queue = ARGV[4]
+end
 need_hash(task_key(id))
 need_string(body_key(id))
 need_queue(queue)

@@ -22,7 +22,7 @@ end
 -- What is still held with this claim number: the answer to a claim whose reply was lost.
 local function still_held(worker, instance, k)
   local held = {}
-  for _, id in ipairs(redis.call('SMEMBERS', worker_key(worker) .. ':tasks')) do
+  for _, id in ipairs(held_by(worker_key(worker))) do
     local task = load(id)
     if task and instance_of(task.token) == instance and number_of(task.token) == k then
       held[#held + 1] = task
@@ -100,7 +100,7 @@ local function take(worker, instance, k, index, queue, allowed_ms)
   task.run = math.max(task.run + 1, now)
   task.state, task.worker = 'running', worker
 
-  redis.call('SADD', worker_key(worker) .. ':tasks', task.id)
+  redis.call('SADD', held_key(task), task.id)
   redis.call('ZADD', P .. 'grid:due', int(now + allowed_ms), task.id)
   emit(task, '0', 'kind', 'claimed', 'worker', worker, 'queue', queue.name)
   redis.call('HSET', task_key(task.id), 'state', 'running', 'token', task.token, 'worker', worker,
@@ -113,7 +113,7 @@ local function take(worker, instance, k, index, queue, allowed_ms)
   if not queue.empty then
     redis.call('ZADD', P .. 'grid:queues', int(now), queue.name)
   end
-  note_rate(queue.name, queue.active)
+  if not CHORES[task.kind] then note_rate(queue.name, queue.active) end
   if task.announce == '1' then tell(task.followers, task.id) end
   event(again and 'claimed_again' or 'claimed', task.id, worker, task.token, queue.name)
 end
@@ -126,6 +126,20 @@ local function need_claim(worker, queues)
   for _, queue in ipairs(queues) do
     need_queue(queue.name)
     need_hash(P .. 'rate:' .. queue.name)
+  end
+end
+
+-- Chores stand before everything else in the worker's own queue. They are taken whatever it runs,
+-- also while it drains.
+local function take_chores(worker, instance, k, queues, allowed_ms, reply)
+  for _, queue in ipairs(queues) do
+    while owner_of(queue.name) == worker and look(queue) and CHORES[queue.task.kind] do
+      need_set(worker_key(worker) .. ':chores')
+      need_string(body_key(queue.task.id))
+      if refused then return end
+      take(worker, instance, k, #reply, queue, allowed_ms)
+      reply[#reply + 1] = handed(queue.task)
+    end
   end
 end
 
@@ -162,6 +176,11 @@ local function claim(worker, at)
   if not leased(worker) then return {'renew'} end
   -- The number is remembered before anything is taken under it, and when nothing is.
   redis.call('HSET', key, 'polled_at', int(now), 'claim', int(k))
+  if hash[2] == 'ready' or hash[2] == 'draining' then
+    take_chores(worker, instance, k, queues, allowed_ms, reply)
+    if #reply > 1 then return reply end
+    if refused then return redis.error_reply(refused) end
+  end
   if hash[2] ~= 'ready' or is_draining(hash[5]) then return {'not_ready'} end
 
   local running = redis.call('SCARD', key .. ':tasks')

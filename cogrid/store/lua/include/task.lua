@@ -4,6 +4,10 @@ local NUMBERS = {'run', 'n', 'attempts', 'recoveries', 'max_attempts', 'max_reco
   'size', 'keep_ms', 'queue_timeout_ms'}
 local LAST = '9223372036854775808'
 
+-- What an operator asks of one worker: it takes no slot, stands in a set of its own, goes nowhere
+-- else and fails with its worker.
+local CHORES = {pull = true, remove = true, warm = true}
+
 local function task_key(id) return P .. 'task:' .. id end
 local function body_key(id) return P .. 'task:' .. id .. ':body' end
 local function out_key(id) return P .. 'task:' .. id .. ':out' end
@@ -12,6 +16,11 @@ local function out_key(id) return P .. 'task:' .. id .. ':out' end
 local function counted(task)
   for i = 1, #NUMBERS do task[NUMBERS[i]] = tonumber(task[NUMBERS[i]] or '0') or 0 end
   return task
+end
+
+-- set: where a running task stands
+local function held_key(task)
+  return P .. 'worker:' .. task.worker .. (CHORES[task.kind] and ':chores' or ':tasks')
 end
 
 -- nil where there is none.

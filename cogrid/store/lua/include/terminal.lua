@@ -18,7 +18,7 @@ local function need_end(task, given)
   need_stream(P .. 'grid:events')
   if task.state == 'pending' then need_queue(task.queue) end
   if task.state == 'running' then
-    need_set(P .. 'worker:' .. task.worker .. ':tasks')
+    need_set(held_key(task))
     need_hash(P .. 'worker:' .. task.worker)
     need_hash(usage_key())
   end
@@ -30,8 +30,9 @@ end
 
 -- The run leaves its worker. revoke: it was taken away, so the slot stays taken until the worker
 -- has let go (its token stands in :revoked); unless the hash is another process's. Without a hash
--- the process may be about to say hello again.
+-- the process may be about to say hello again. A chore has no slot.
 local function revoke(task)
+  if CHORES[task.kind] then return inbox(task.worker, task.id) end
   local worker = P .. 'worker:' .. task.worker
   local instance = redis.call('HGET', worker, 'instance')
   if not instance or instance == instance_of(task.token) then
@@ -45,7 +46,8 @@ end
 
 local function release(task, freed)
   local worker = P .. 'worker:' .. task.worker
-  redis.call('SREM', worker .. ':tasks', task.id)
+  redis.call('SREM', held_key(task), task.id)
+  if CHORES[task.kind] then return end
   if freed and redis.call('HGET', worker, 'instance') == instance_of(task.token) then
     redis.call('HSET', worker, 'freed_at', int(now), 'zombies', '0')
   end
@@ -105,7 +107,9 @@ local function conclude(task, state, last, taken)
   if task.state == 'pending' then leave(task.queue, task) end
   if running then
     release(task, not taken)
-    count_usage(task, 1, tokens_in(last.usage), now - tonumber(task.claimed_at or now))
+    if not CHORES[task.kind] then
+      count_usage(task, 1, tokens_in(last.usage), now - tonumber(task.claimed_at or now))
+    end
   end
   redis.call('HINCRBY', P .. 'grid:totals', 'queued_bytes', int(-task.size))
   redis.call('HINCRBY', P .. 'grid:totals', state, 1)

@@ -5,6 +5,13 @@ local function worker_key(id) return P .. 'worker:' .. id end
 -- string: the process of that name that was struck off
 local function fence_key(id) return worker_key(id) .. ':fenced' end
 
+-- Ids of what it runs and of its chores. key: its hash.
+local function held_by(key)
+  local ids = redis.call('SMEMBERS', key .. ':tasks')
+  for _, id in ipairs(redis.call('SMEMBERS', key .. ':chores')) do ids[#ids + 1] = id end
+  return ids
+end
+
 local function leased(id)
   local lease = redis.call('ZSCORE', P .. 'grid:workers', id)
   return lease and tonumber(lease) >= now
