@@ -17,6 +17,7 @@ from cogrid.engine.api import ANSWER_S, CONNECT_S, Done, EngineError, Fault
 from cogrid.engine.call import Call, plainer
 from cogrid.engine.error_text import body_text
 from cogrid.engine.failure import failure
+from cogrid.engine.lines import Lines, LineTooLongError
 from cogrid.engine.transport import EngineTransport
 from cogrid.model.chat import Delta
 
@@ -117,6 +118,36 @@ class Link:
             raise self._named(answer.failure, call)
         assert answer.done is not None
         yield answer.done.timed(time.monotonic() - began_s)
+
+    async def lines(self, call: Call) -> AsyncGenerator[bytes, None]:
+        """The lines of a streamed answer that is no chat, the last one also without its end."""
+        response = await self._begin(call)
+        body = response.stream
+        assert isinstance(body, httpx.AsyncByteStream)
+        lines = Lines()
+        try:
+            async for data in body:
+                for line in lines.feed(data).splitlines():
+                    yield line
+            yield lines.rest()
+        except httpx.TransportError as error:
+            raise EngineError(Fault.CUT, f"{self} broke its answer off: {error}") from error
+        except LineTooLongError as error:
+            raise EngineError(Fault.SERVER, f"{self} sent what is no answer: {error}") from error
+        finally:
+            await response.aclose()
+
+    async def delete(self, path: str, body: dict[str, Any]) -> None:
+        """Has something thrown away, within ANSWER_S; the answer has nothing to tell."""
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                response = await self._send("DELETE", path, body)
+                content = await self._content(response)
+        except TimeoutError as error:
+            message = f"{self} did not answer {path} within {ANSWER_S:g} s"
+            raise EngineError(Fault.UNREACHABLE, message, "it hangs: restart it") from error
+        if response.status_code != httpx.codes.OK:
+            raise failure(str(self), str(body.get("model", "")), response.status_code, content)
 
     async def _ask(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
         try:

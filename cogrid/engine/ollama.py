@@ -10,14 +10,19 @@ from typing import Any
 from cogrid.engine import hardware
 from cogrid.engine.address import is_here, port
 from cogrid.engine.api import ANSWER_S, Done, EngineError, Fault, Listed
+from cogrid.engine.call import Call
+from cogrid.engine.library import Progress
 from cogrid.engine.link import Link
 from cogrid.engine.ollama_answer import OllamaAnswer, read_embedded
 from cogrid.engine.ollama_models import Loaded, Told, listed_model, loaded_models, told
+from cogrid.engine.ollama_pull import PullLines
 from cogrid.engine.probe import probe
 from cogrid.engine.to_ollama import to_ollama
 from cogrid.model.chat import Delta, Request
 from cogrid.model.names import normal_model
 from cogrid.model.task import Kind
+
+_PULL_HINT = "check the model's name, the way to its registry, and the disk's free space"
 
 
 class OllamaEngine:
@@ -74,6 +79,28 @@ class OllamaEngine:
         async with aclosing(self._link.stream(call, OllamaAnswer())) as items:
             async for item in items:
                 yield item
+
+    async def pull(self, model: str) -> AsyncGenerator[Progress, None]:
+        """A ``Library``'s. A stream that ends without saying that it has everything has not."""
+        lines = PullLines()
+        call = Call("/api/pull", {"model": model})
+        async with aclosing(self._link.lines(call)) as stream:
+            async for line in stream:
+                if not line.strip():
+                    continue
+                try:
+                    progress = lines.read(line)
+                except EngineError as error:
+                    message = f"{self._link}, asked to pull {model!r}, {error.message}"
+                    raise EngineError(error.fault, message, _PULL_HINT) from error
+                yield progress
+        if not lines.done:
+            message = f"{self._link} ended the pull of {model!r} before it had everything"
+            raise EngineError(Fault.CUT, message, "pull once more: it goes on where it stopped")
+
+    async def remove(self, model: str) -> None:
+        """A ``Library``'s."""
+        await self._link.delete("/api/delete", {"model": model})
 
     async def aclose(self) -> None:
         await self._link.aclose()

@@ -15,6 +15,7 @@ from cogrid.engine.fault.model import FaultModel
 from cogrid.engine.fault.record import Outcome, Record, Records
 from cogrid.engine.fault.run import PATHS, Memory, Run
 from cogrid.engine.fault.script import TOKENS
+from cogrid.engine.fault.shelf import Shelf
 from cogrid.engine.fault.switch import Mode, Switch, Switches
 from cogrid.model.names import normal_model
 
@@ -46,6 +47,7 @@ class FaultEngine:
         self.url = ""
         self._host, self._port = host, port
         self._tokens, self._delay_s = tokens, delay_s
+        self.shelf = Shelf(self.models)
         self._connections = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
@@ -120,6 +122,10 @@ class FaultEngine:
         other = {"ollama": "/v1/", "openai": "/api/"}.get(self.dialect)
         if other and asked.path.startswith(other):
             return await reply.whole(b"404 page not found", 404)
+        if asked.path == "/api/pull":
+            return await self.shelf.pull(asked, reply, self.switches)
+        if asked.path == "/api/delete":
+            return await self.shelf.delete(asked, reply)
         if asked.path in PATHS and asked.method == "POST":
             return await self._run(asked, reply, connection, record)
         return await self._tell(asked, reply)
