@@ -22,6 +22,7 @@ from cogrid.worker.drill import Hang
 from cogrid.worker.held import Held
 from cogrid.worker.identity import Identity
 from cogrid.worker.offers import Offers
+from cogrid.worker.pulled import Pulled
 from cogrid.worker.renewal import Renewal, StruckOff, Superseded, Told
 from cogrid.worker.runs import Runs
 from cogrid.worker.sanity import Sanity
@@ -47,6 +48,7 @@ class Crew:
         who: Identity,
         place: Place,
         alive: Callable[[], None],
+        pulled: Pulled,
     ) -> None:
         limits, prefix = config.limits, config.redis.prefix
         outage, hang = Outage("what runs here goes on"), Hang()
@@ -56,7 +58,7 @@ class Crew:
         self.struck_off = False
         self.held = Held(limits, place.slots, place.supports)
         self.store = AsyncStore(address, prefix, reply_s=limits.renew_s)
-        self.offers = Offers(limits, config.worker.models, self._offers_changed)
+        self.offers = Offers(limits, config.worker.models, self._offers_changed, pulled=pulled)
         self.speeds = Speeds()
         self.sanity = Sanity(place.engine, self.offers, self.speeds, limits)
         self.desk = Desk(
@@ -77,6 +79,7 @@ class Crew:
         self.desk.took = self.runs.took
         self.desk.astray = self.renewal.now
         self.desk.allowed_s = lambda: self.speeds.longest_first_s(limits)
+        self.runs.look = self.sanity.once
         self.runs.freed = self.claims.slot_freed
         self.claims.news = self._news
         self.claims.turned = alive

@@ -115,7 +115,7 @@ class Desk:
             return reply
         number = self._begin()
         try:
-            then = self._claim(number, 1)
+            then = self._claim(number, int(pulse.slot))
             reply = await self._finish(pulse.id, pulse.token, outcome, then)
         finally:
             self._asking = False

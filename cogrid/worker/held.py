@@ -31,15 +31,16 @@ def boot_s() -> float:
 
 class Pulse:
     """One run as a renewal reports it. at_s: its last progress (monotonic). allowed_s: how long it
-    may be silent from there on."""
+    may be silent from there on. slot: it takes one; a chore does not."""
 
-    __slots__ = ("allowed_s", "at_s", "id", "token")
+    __slots__ = ("allowed_s", "at_s", "id", "slot", "token")
 
     def __init__(self, task: TaskId, token: Token, at_s: float, allowed_s: float) -> None:
         self.id = task
         self.token = token
         self.at_s = at_s
         self.allowed_s = allowed_s
+        self.slot = True
 
 
 class Held:
@@ -89,7 +90,7 @@ class Held:
     @property
     def free(self) -> int:
         """Slots without a run, whatever the state."""
-        return max(0, self.slots - len(self._runs))
+        return max(0, self.slots - sum(pulse.slot for pulse in self._runs.values()))
 
     def ask(self) -> int:
         """The number of the next claim."""

@@ -20,6 +20,7 @@ from cogrid.notify import Notify
 from cogrid.store.address import Address
 from cogrid.worker.crew import Crew
 from cogrid.worker.identity import NameLock, default_id, identity
+from cogrid.worker.pulled import Pulled
 from cogrid.worker.run import Stop
 from cogrid.worker.start import Place, find_place
 
@@ -82,7 +83,8 @@ class Life:
 
     async def _work(self, lock: NameLock, place: Place) -> int:
         who = identity(self.id, lock)
-        crew = self.crew = Crew(self._config, self._address, who, place, self._notify.alive)
+        pulled = Pulled(self._directory / f"worker-{self.id}.models")
+        crew = self.crew = Crew(self._config, self._address, who, place, self._notify.alive, pulled)
         crew.start()
         try:
             over = asyncio.create_task(crew.over.wait())

@@ -10,6 +10,7 @@ from cogrid.engine.api import EngineError, Fault, Listed
 from cogrid.model.limits import Limits
 from cogrid.model.worker import Offer, OfferState
 from cogrid.worker.breaker import Breaker
+from cogrid.worker.pulled import Pulled
 
 AT_FAULT = frozenset({Fault.UNREACHABLE, Fault.CUT, Fault.SERVER, Fault.BUSY, Fault.SILENT})
 """What counts against a model here. A request that any engine would refuse does not."""
@@ -44,7 +45,8 @@ class Offers:
     """One state a model, told by listings of the engine, probes, and runs.
 
     wanted: the models to be offered, () for all that the engine has; one that it does not have is
-    offered as missing, so that the gap has a name. changed: called when an offer has changed,
+    offered as missing, so that the gap has a name. pulled: those that were pulled since, which are
+    offered beside them. changed: called when an offer has changed,
     be it only that its model is in memory now.
     """
 
@@ -54,13 +56,16 @@ class Offers:
         wanted: tuple[str, ...],
         changed: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
+        pulled: Pulled | None = None,
     ) -> None:
         self.changed = changed
         self._limits = limits
+        self._pulled = pulled or Pulled()
         self._wanted = wanted
         self._clock = clock
         self._models: dict[str, _Model] = {}
         self._started: set[str] = set()
+        self._asked: set[str] = set()
         self._away = False
 
     # What the engine says.
@@ -70,7 +75,8 @@ class Offers:
         now_s = self._clock()
         self._started.clear()
         names = {listed.name: listed for listed in found}
-        offered = self._wanted or tuple(names)
+        more = (name for name in self._pulled.models if name in names)
+        offered = tuple(dict.fromkeys((*self._wanted, *more))) if self._wanted else tuple(names)
         before = self._offered()
         for name in offered:
             self._see(name, names.get(name), now_s)
@@ -100,6 +106,33 @@ class Offers:
         for name in tuple(self._models):
             self.failed(name, error)
 
+    # What an operator wants.
+
+    def want(self, name: str) -> None:
+        """It was pulled: it is offered and probed, or probed again where it was there before."""
+        if self._wanted:
+            self._pulled.add(name)
+        self.again(name)
+
+    def unwant(self, name: str) -> None:
+        """It was removed. One that the configuration names is missed from now on."""
+        self._pulled.drop(name)
+        before = self._offered()
+        if name not in self._wanted:
+            self._models.pop(name, None)
+        self._tell(before)
+
+    def again(self, name: str) -> None:
+        """It is due for a probe, whatever it waits for."""
+        model = self._models.get(name)
+        if model is not None and model.state is not OfferState.MISSING:
+            self._asked.add(name)
+
+    def offer(self, name: str) -> Offer | None:
+        """What is offered of it."""
+        model = self._models.get(name)
+        return model.offer() if model else None
+
     # What probes say.
 
     def due(self) -> tuple[Listed, ...]:
@@ -109,7 +142,7 @@ class Offers:
         return tuple(sorted(due, key=lambda listed: not listed.loaded))
 
     def _is_due(self, model: _Model, now_s: float) -> bool:
-        if model.state is OfferState.PROBING:
+        if model.state is OfferState.PROBING or model.listed.name in self._asked:
             return True
         until_s = model.breaker.until_s
         waits = model.state in (OfferState.FAILED, OfferState.QUARANTINED)
@@ -123,7 +156,10 @@ class Offers:
 
     def probed(self, name: str, error: EngineError | None) -> None:
         """A probe has ended."""
-        model = self._models[name]
+        self._asked.discard(name)
+        model = self._models.get(name)
+        if model is None:
+            return  # removed while it was probed
         before = self._offered()
         if error is None:
             model.breaker.passed()

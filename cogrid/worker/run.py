@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from enum import StrEnum
@@ -49,6 +50,7 @@ class Bench(Protocol):
     offers: Offers
     speeds: Speeds
     limits: Limits
+    look: Callable[[], Awaitable[None]]
 
     def ended(self, run: Run) -> None:
         """A run has let go of its slot."""

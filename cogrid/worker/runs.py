@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from cogrid.engine.api import Engine
 from cogrid.model.limits import Limits
 from cogrid.model.names import TaskId
 from cogrid.store.tasks import Handed
+from cogrid.worker.chore import Chore
 from cogrid.worker.deadlines import Speeds
 from cogrid.worker.desk import Desk
 from cogrid.worker.held import Held, Pulse
@@ -23,7 +24,8 @@ CHECK_TICKS = 0.25
 class Runs:
     """Starts what was claimed, stops what was lost, and watches the deadlines of all.
 
-    freed: called when a run has let go of its slot.
+    freed: called when a run has let go of its slot. look: lists what the engine has, and probes
+    what is due.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Runs:
         self.speeds = speeds
         self.limits = limits
         self.freed: Callable[[], None] = lambda: None
+        self.look: Callable[[], Awaitable[None]] = _nothing
         self._held = held
         self._runs: dict[TaskId, set[Run]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -51,7 +54,7 @@ class Runs:
 
     def took(self, number: int, handed: tuple[Handed, ...], over: Pulse | None) -> None:
         """The answer to a claim: its runs are held before anything else happens, then begin."""
-        runs = [Run(task, self) for task in handed]
+        runs = [Chore(task, self) if task.kind.chore else Run(task, self) for task in handed]
         self._held.settle(number, [run.pulse for run in runs], over)
         for run in runs:
             self._idle.clear()
@@ -118,3 +121,7 @@ class Runs:
 
     def _all(self) -> list[Run]:
         return [run for runs in self._runs.values() for run in runs]
+
+
+async def _nothing() -> None:
+    """A worker without sanity looks at nothing."""

@@ -41,6 +41,7 @@ class Sanity:
         self._away = False
         self._empty = False
         self._soon = asyncio.Event()
+        self._busy = asyncio.Lock()
 
     async def run(self) -> None:
         """For as long as the worker lives."""
@@ -54,10 +55,11 @@ class Sanity:
                 continue
 
     async def once(self) -> None:
-        """One listing, and the probes that are due."""
-        await self._look()
-        for model in self._offers.due():
-            await self._probe(model)
+        """One listing, and the probes that are due; another one that is under way comes first."""
+        async with self._busy:
+            await self._look()
+            for model in self._offers.due():
+                await self._probe(model)
 
     def look_soon(self) -> None:
         """Something is not as the last listing said."""
