@@ -32,6 +32,7 @@ def command(config: Config, since: float, as_json: bool) -> None:
     """
     from cogrid.cli.connect import open_store
     from cogrid.ops.usage import usage
+    from cogrid.rules.counted import counted
 
     found = usage(open_store(config), since)
     if as_json:
@@ -39,8 +40,8 @@ def command(config: Config, since: float, as_json: bool) -> None:
         return
     total = found.total
     print_line(
-        f"{found.from_day} to {found.to_day}: {total.requests} requests, {total.tokens} tokens, "
-        f"{total.seconds:.0f} s of work"
+        f"{found.from_day} to {found.to_day}: {counted(total.requests, 'request')}, "
+        f"{counted(total.tokens, 'token')}, {total.seconds:.1f} s of work"
     )
     _print("User", found.users)
     _print("Key", found.keys)
