@@ -101,7 +101,7 @@ def _print(deeds: Deeds, as_json: bool) -> None:
             ("USER",),
         )
     else:
-        print_line("no such task")
+        print_line("no task fits")
     if deeds.fitting > len(deeds.tasks):
         note(f"{len(deeds.tasks)} of {deeds.fitting} that fit: --limit takes more")
     if deeds.cut:

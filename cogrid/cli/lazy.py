@@ -34,6 +34,16 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return with_names(command)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name in self.members or name.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        from cogrid.config.near import unknown
+
+        raise click.UsageError(f"command '{name}' {unknown(name, self.members)}", ctx)
+
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
         """Names and lines, as in ``--help``, without loading a command for its line."""
         named = [

@@ -74,7 +74,7 @@ def run(argv: list[str]) -> int:
         click.echo(error.format_message(), err=True)
         return Exit.USAGE
     except click.ClickException as error:
-        return print_error(UsageError(error.format_message(), _usage_hint(error)), as_json)
+        return print_error(UsageError(_one_line(error), _usage_hint(error)), as_json)
     except CogridError as error:
         return print_error(error, as_json)
     except (KeyboardInterrupt, click.Abort):
@@ -89,6 +89,11 @@ def run(argv: list[str]) -> int:
 
 class _InterruptedError(CogridError):
     exit_code = Exit.INTERRUPTED
+
+
+def _one_line(error: click.ClickException) -> str:
+    """Some messages of click are lists, with tabs and line ends."""
+    return " ".join(error.format_message().split())
 
 
 def _usage_hint(error: click.ClickException) -> str:

@@ -43,4 +43,6 @@ def command(config: Config, prompt: str, model: str, worker: str, as_json: bool)
             print_line(f"→ {found.queue} (model {found.model}, domain {found.domain}, by {who})")
         else:
             note(f"cogrid: {found.error}")
+            if found.near:
+                note(f"  → did you mean {', '.join(found.near)}?")
     return Exit.OK if found.queue else Exit.FAILED

@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING
 import click
 
 from cogrid import __version__
+from cogrid.cli.free_port import check_free
 from cogrid.cli.options import with_config, with_log
 from cogrid.cli.output import note, print_line
-from cogrid.errors import CogridError
+from cogrid.errors import CogridError, UnreachableError
 
 if TYPE_CHECKING:
     from cogrid.config import Config
@@ -40,13 +41,23 @@ RESTART_MOST_S = 30.0
 SUPERSEDED = 75
 """A worker whose name was taken over; it is not started again (EX_TEMPFAIL of sysexits.h)."""
 
+COORDINATOR_PORT_CURE = (
+    "is cogrid up running already? else choose another port: "
+    "COGRID_COORDINATOR_LISTEN=127.0.0.1:8701 cogrid up"
+)
+SERVER_PORT_CURE = (
+    "choose another port with --listen ADDRESS:PORT, or use the server that is there: "
+    "set COGRID_REDIS_URL"
+)
+
 
 @click.command()
 @click.option("--demo", is_flag=True, help="Two built-in workers whose model needs no engine.")
 @click.option(
     "--listen",
-    metavar="ADDRESS",
-    help="Open the grid to the network on this address, with a password and an API key.",
+    metavar="ADDRESS[:PORT]",
+    help="Open the grid to the network on this address, with a password and an API key. PORT is "
+    "that of the embedded server (6379); the coordinator's is coordinator.listen's.",
 )
 @with_config
 @with_log
@@ -79,10 +90,11 @@ def _run(
 
     home = state_dir(config, os.environ)
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    address = _coordinator_address(config, listen)
+    _check_coordinator_port(address)
     server = _server(config, home, listen, stack)
     if server is not None:
         config = replace(config, redis=replace(config.redis, url=server.url, password=""))
-    address = _coordinator_address(config, listen)
     key = _api_key(config, home) if listen else ""
     children = _children(config, demo, address)
     stack.callback(_stop, children, config.limits.drain_timeout_s)
@@ -105,9 +117,22 @@ def _server(
     """The embedded server, or None where another one is configured."""
     if config.redis.url:
         return None
-    from cogrid.store.embedded import Embedded
+    from cogrid.store.embedded import Address, Embedded
 
-    return stack.enter_context(Embedded.start(home, listen=listen))
+    try:
+        return stack.enter_context(Embedded.start(home, listen=listen))
+    except UnreachableError:
+        if listen:
+            taken = Address.parse(listen)
+            check_free(taken.host, taken.port, SERVER_PORT_CURE)
+        raise
+
+
+def _check_coordinator_port(address: str) -> None:
+    """Whoever listens there already would be taken for the coordinator: another ``cogrid up``, or
+    another program."""
+    host, _, port = address.rpartition(":")
+    check_free(host.removeprefix("[").removesuffix("]"), int(port), COORDINATOR_PORT_CURE)
 
 
 def _coordinator_address(config: Config, listen: str | None) -> str:

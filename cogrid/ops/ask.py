@@ -118,7 +118,7 @@ def _refused(url: str, answer: httpx.Response) -> CogridError:
     if code in ("unauthorized", "forbidden"):
         return UsageError(message, "set COGRID_CLIENT_API_KEY")
     if code == "model_not_found":
-        return NotFoundError(message)
+        return NotFoundError(message, "cogrid model list shows all")
     if code in ("store_unreachable", "grid_starting"):
         return UnreachableError(message)
     return CogridError(message)

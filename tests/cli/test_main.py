@@ -141,3 +141,17 @@ def test_an_ascii_terminal_gets_escapes_instead_of_an_error(server: Server) -> N
     done = cogrid("status", "--redis", server.url, PYTHONIOENCODING="ascii", LC_ALL="C")
     assert done.returncode == 0
     assert "\\u30b5" in done.stdout
+
+
+def test_an_unknown_command_says_what_may_have_been_meant(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["statu"]) == 2
+    assert "command 'statu' is unknown; did you mean status?" in capsys.readouterr().err
+
+
+def test_a_message_of_click_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["completion"]) == 2
+    told = capsys.readouterr().err
+    assert "bash, zsh, fish" in told
+    assert "\\" not in told

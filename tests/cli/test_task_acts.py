@@ -180,4 +180,4 @@ def test_letters_and_ended_tasks_are_dropped_apart(letter: Stage, capsys: Said) 
     assert letter.task("cb305e3a") == {}
     assert letter.redis.exists("grid:dead", "grid:finished", "task:cb305e3a:body") == 0
     assert run(["dead", "purge", "--all", "--yes"]) == 0
-    assert capsys.readouterr().out.endswith("no such task\n")
+    assert capsys.readouterr().out.endswith("no task fits\n")
