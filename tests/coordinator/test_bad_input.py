@@ -131,7 +131,7 @@ async def test_a_body_of_20_mb_is_refused(grid: Stage, path: str, chunked: bool)
 
 async def test_it_is_refused_before_it_was_read(grid: Stage) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", grid.port)
-    writer.write(b"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000000\r\n\r\n{")
+    writer.write(b"POST /api/chat HTTP/1.1\r\nHost: ::1\r\nContent-Length: 9000000\r\n\r\n{")
     head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
     assert head.startswith(b"HTTP/1.1 413 ")
     assert b"connection: close" in head

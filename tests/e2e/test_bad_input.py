@@ -320,22 +320,22 @@ RAW = {
     "no HTTP": b"\x16\x03\x01\x02\x00hello\r\n\r\n",
     "no version": b"POST /v1/chat/completions\r\n\r\n",
     "another version": b"POST /v1/chat/completions HTTP/9.9\r\n\r\n",
-    "no method": b"BREW /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    "a length of letters": b"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n",
-    "a length below 0": b"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+    "no method": b"BREW /v1/chat/completions HTTP/1.1\r\nHost: ::1\r\n\r\n",
+    "a length of letters": b"POST /api/chat HTTP/1.1\r\nHost: ::1\r\nContent-Length: x\r\n\r\n",
+    "a length below 0": b"POST /api/chat HTTP/1.1\r\nHost: ::1\r\nContent-Length: -1\r\n\r\n",
     "a length of 30 digits": b"POST /api/chat HTTP/1.1\r\nContent-Length: "
     + b"9" * 30
     + b"\r\n\r\n",
     "a body said twice": (
-        b"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
+        b"POST /api/chat HTTP/1.1\r\nHost: ::1\r\nContent-Length: 5\r\n"
         b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
     ),
-    "no chunk": b"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-    "a header with NUL": b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nX: a\x00b\r\n\r\n",
-    "a path with bytes": b"GET /\xff\xfe HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    "a proxy's": b"CONNECT x:80 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "no chunk": b"POST /api/chat HTTP/1.1\r\nHost: ::1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "a header with NUL": b"GET /v1/models HTTP/1.1\r\nHost: ::1\r\nX: a\x00b\r\n\r\n",
+    "a path with bytes": b"GET /\xff\xfe HTTP/1.1\r\nHost: ::1\r\n\r\n",
+    "a proxy's": b"CONNECT x:80 HTTP/1.1\r\nHost: ::1\r\n\r\n",
     "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-    "a huge header": b"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 2_000_000,
+    "a huge header": b"POST /api/chat HTTP/1.1\r\nHost: ::1\r\nX: " + b"a" * 2_000_000,
     "many headers": b"POST /api/chat HTTP/1.1\r\n" + b"X-Header: y\r\n" * 100_000 + b"\r\n",
     "a huge path": b"GET /" + b"a" * 2_000_000,
 }
