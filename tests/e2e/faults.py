@@ -12,7 +12,8 @@ from tests.e2e.daemon import Daemon
 from tests.e2e.grid import Grid
 from tests.proxy import Proxy
 
-STOP_S = 60.0
+STOP_S = 180.0
+"""A worker's drain (120 s) and its last words."""
 REFUSING = (Mode.HANG, Mode.SERVER_ERROR, Mode.BUSY)
 BREAKING = (Mode.STALL, Mode.CUT, Mode.ERROR_LINE, Mode.UNFINISHED)
 
