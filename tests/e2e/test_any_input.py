@@ -85,7 +85,10 @@ async def door(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Door]:
 async def test_requests_in_one_go(door: Door) -> None:
     """Large bodies and the next request's head in the same packets are no large heads."""
     said = json.dumps({"model": "nobody", "messages": [], "x": "x" * 200_000}).encode()
-    one = b"POST /api/chat HTTP/1.1\r\nHost: ::1\r\nContent-Length: %d\r\n\r\n%b" % (len(said), said)
+    one = b"POST /api/chat HTTP/1.1\r\nHost: ::1\r\nContent-Length: %d\r\n\r\n%b" % (
+        len(said),
+        said,
+    )
     reader, writer = await asyncio.open_connection("127.0.0.1", door.grid.port)
     writer.write(one * 10 + b"GET /healthz HTTP/1.1\r\nHost: ::1\r\nConnection: close\r\n\r\n")
     async with asyncio.timeout(AT_ONCE_S):
