@@ -14,6 +14,8 @@ SUBMITTED = "submitted"
 _TERMINAL = {str(state) for state in TERMINAL}
 _CLAIMED = ("claimed", "claimed_again")
 _RESETS = ("reaped", "handed_back", "retried")
+REVIVED = "revived"
+REQUEUED = "requeued"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ def timeline(
 ) -> tuple[Moment, ...]:
     """Moments in their order. events: of this task, in any order. record, log: None and () where
     the task itself is gone. Where the event log does not reach back, the hash fills in."""
-    told = list(_from_events(sorted(events, key=_when), log))
+    told = list(_lives(sorted(events, key=_when), log))
     if record:
         told += _from_hash(record, log, {moment.what for moment in told})
     return tuple(sorted(told, key=lambda moment: moment.at_ms))
@@ -42,6 +44,14 @@ def timeline(
 def _when(event: Event) -> tuple[int, int]:
     at, _, n = event.id.partition("-")
     return int(at), int(n or 0)
+
+
+def _lives(events: list[Event], log: tuple[Entry, ...]) -> Iterator[Moment]:
+    """A dead letter that was revived began a new log; of its lives before only the events tell."""
+    revivals = [at for at, event in enumerate(events) if event.edge == REVIVED]
+    last = revivals[-1] if revivals else 0
+    yield from _from_events(events[:last], ())
+    yield from _from_events(events[last:], log)
 
 
 def _from_events(events: list[Event], log: tuple[Entry, ...]) -> Iterator[Moment]:
@@ -56,7 +66,7 @@ def _from_events(events: list[Event], log: tuple[Entry, ...]) -> Iterator[Moment
         elif edge == "moved":
             move = next(moves, None)
             yield _on(at_ms, edge, worker, reason, move.queue if move else "")
-        elif edge in _RESETS:
+        elif edge in _RESETS or (edge == REQUEUED and event.token):
             reset = next(resets, None)
             yield _on(at_ms, edge, worker, reason, reset.queue if reset else "")
         elif edge == "promoted":
@@ -81,6 +91,7 @@ def _on(at_ms: int, edge: str, worker: str, reason: str, queue: str) -> Moment:
         "reaped": "from {worker}",
         "handed_back": "by {worker}",
         "retried": "after a failed attempt on {worker}",
+        REQUEUED: "taken back from {worker}",
     }[edge].format(worker=worker)
     because = f": {reason}" if reason else ""
     to = f", to {queue}" if queue else ""

@@ -103,3 +103,39 @@ def test_attempts_back_offs_and_what_was_handed_back() -> None:
         "by esxi",
         "due without a task",
     ]
+
+
+def test_what_an_operator_did_has_its_place() -> None:
+    taken = Event("18000-0", "requeued", "cb305e3a", "ai-core", "token", "by ada@box", 18_000)
+    waited = Event("19000-0", "requeued", "cb305e3a", "ai-core", "", "by ada@box", 19_000)
+    log = (
+        Entry("17100-1", Reset("ai-core", "operator", "tasks:gpu:old")),
+        Entry("20000-1", Reset("old", "dead_worker", GPU)),
+    )
+    found = timeline((taken, waited, an_event(21_000, "reaped", "old", "dead_worker")), None, log)
+    assert [(each.what, each.told) for each in found] == [
+        ("requeued", "taken back from ai-core: by ada@box, to tasks:gpu:old"),
+        ("requeued", "by ada@box"),
+        ("reaped", f"from old: dead_worker, to {GPU}"),
+    ]
+
+
+def test_a_revived_letter_has_the_log_of_its_new_life_alone() -> None:
+    events = (
+        an_event(1_000, "reaped", "esxi", "dead_worker"),
+        an_event(2_000, "dead", "esxi", "recoveries_spent"),
+        an_event(3_000, "revived", "", "by ada@box"),
+        an_event(4_000, "reaped", "old", "zombie_running"),
+        an_event(5_000, "done", "ai-core", "stop"),
+    )
+    log = (
+        Entry("3500-1", Reset("old", "zombie_running", GPU)),
+        Entry("4500-8", End(State.DONE, "stop", Usage(completion_tokens=12, total_s=2.5))),
+    )
+    assert [(each.what, each.told) for each in timeline(events, None, log)] == [
+        ("reaped", "from esxi: dead_worker"),
+        ("dead", "on esxi, recoveries_spent"),
+        ("revived", "by ada@box"),
+        ("reaped", f"from old: zombie_running, to {GPU}"),
+        ("done", "on ai-core, stop, 12 tokens in 2.5 s"),
+    ]
