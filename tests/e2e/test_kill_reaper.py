@@ -33,7 +33,7 @@ async def kill_reapers(grid: Grid, rounds: int) -> None:
     grid.coordinator()
     proxy = Proxy(grid.server.port)
     try:
-        reaper = grid.reaper(redis=f"redis://127.0.0.1:{proxy.port}/0")
+        reaper = grid.reaper(redis=f"redis://127.0.0.1:{proxy.port}/0", patient=True)
         engine, other = await grid.engine(), await grid.engine(gpu=True)
         esxi = grid.worker("esxi", engine)
         grid.worker("ai-core", other, pool="gpu", slots=4)
@@ -101,7 +101,6 @@ async def _all_moved(grid: Grid, tasks: list[str]) -> None:
     def all_moved() -> bool:
         return len(_moved(grid, tasks)) == BACKLOG
 
-    # Its own hold, and more of them where the machine is too busy for a pass in time.
     await until_async(all_moved, 2 * LEASE_S * grid.scale + SLACK_S)
     await until_async(lambda: not grid.redis.zcard("grid:due"), SLACK_S)
 

@@ -156,7 +156,8 @@ POINTS: tuple[Point, ...] = (
 async def kill_workers(grid: Grid, rounds: int) -> None:
     """All points at once, each with a worker of its own. Every other time it is started again at
     once, so that its restart is noticed before its lease has run out."""
-    await grid.begin()
+    grid.coordinator()
+    grid.reaper(patient=True)
     spare = await grid.engine(gpu=True)
     grid.worker("spare", spare, pool="gpu", slots=8)
     victims = [Victim(grid, _id(point), await grid.engine()) for point in POINTS]
