@@ -73,11 +73,6 @@ class Registry:
         """Seconds since workers could begin to be seen here."""
         return time.monotonic() - self._since
 
-    @property
-    def error(self) -> StoreError | None:
-        """Why the last read failed, None where it did not."""
-        return self._error
-
     async def refresh(self) -> None:
         """Read the grid now; who asks while it is being read shares that. StoreError."""
         if self._reading is None or self._reading.done():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cogrid.model.names import Queue, TaskId, WorkerId, queue_model, queue_pool, queue_worker
+from cogrid.model.names import Queue, WorkerId, queue_model, queue_pool, queue_worker
 from cogrid.model.task import Task
 from cogrid.model.worker import Worker
 
@@ -89,15 +89,6 @@ class Snapshot:
         """The worker of that name."""
         return next((worker for worker in self.workers if worker.id == worker_id), None)
 
-    def task(self, task_id: str) -> Task | None:
-        """The task of that id, if it was read."""
-        return next((task for task in self.tasks if task.id == task_id), None)
-
     def queue(self, name: str) -> QueueDepth:
         """A queue's depth; an empty one where it has none."""
         return next((q for q in self.queues if q.name == name), QueueDepth(Queue(name), 0))
-
-    @property
-    def running(self) -> tuple[TaskId, ...]:
-        """Ids of everything that some worker runs."""
-        return tuple(task for worker in self.workers for task in (*worker.tasks, *worker.chores))

@@ -59,13 +59,6 @@ def capable(snapshot: Snapshot, model: str, limits: Limits) -> tuple[Worker, ...
     return tuple(w for w in homes(snapshot, model, limits) if not _quarantined(w, model))
 
 
-def models_with_home(snapshot: Snapshot, limits: Limits) -> tuple[str, ...]:
-    """Every model that has a home now, sorted."""
-    now_ms, hold_ms = snapshot.taken_at_ms, snapshot.reaper.hold_until_ms
-    up = (w for w in snapshot.workers if is_up(w, now_ms, limits, hold_ms))
-    return tuple(sorted({o.name for w in up for o in w.offers if counts(o, now_ms, limits)}))
-
-
 def all_models(snapshot: Snapshot) -> tuple[str, ...]:
     """Every model the grid knows of, sorted: offered by any worker, or at home here once."""
     return tuple(

@@ -82,10 +82,6 @@ class AsyncStore:
         """StoreError unless the server answers."""
         await self._calls.call("PING")
 
-    def stop_waiting(self) -> None:
-        """Let go of a blocked wait by closing its connection; the wait fails with StoreError."""
-        self._waits.close()
-
     def close(self) -> None:
         """Close both connections."""
         self._calls.close()

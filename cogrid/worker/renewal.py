@@ -79,11 +79,6 @@ class Renewal(threading.Thread):
         self._strayed = 0
         self._renewals = 0
 
-    @property
-    def named(self) -> bool:
-        """True once it has had the name."""
-        return self._ever_named
-
     def now(self) -> None:
         """Renew at once."""
         self._wake.set()

@@ -14,7 +14,6 @@ from cogrid.rules.homes import (
     capable,
     homes,
     is_home,
-    models_with_home,
     supports,
     why_no_home,
 )
@@ -87,7 +86,6 @@ def test_models_of_the_grid() -> None:
         a_worker("gone", "c", lease_until_ms=None),
         model_homes={"d": NOW_MS - 1_000, "gemma3:1b": NOW_MS},
     )
-    assert models_with_home(snapshot, LIMITS) == ("gemma3:1b",)
     assert all_models(snapshot) == ("b", "c", "d", "gemma3:1b")
 
 

@@ -128,19 +128,6 @@ async def test_a_hint_wakes_who_waits(server: Server) -> None:
     store.close()
 
 
-async def test_a_wait_can_be_let_go_of_and_taken_up_again(server: Server) -> None:
-    store = AsyncStore(parse_address(server.url))
-    inbox = store.keys.inbox("me")
-    waiting = asyncio.create_task(store.wait((inbox,), 30))
-    await until_async(lambda: server.client.info("clients")["blocked_clients"] == 1)
-    store.stop_waiting()
-    with pytest.raises(StoreError):
-        await waiting
-    await store.nudge("me", "t1")
-    assert await store.wait((inbox,), 1) == (inbox, "t1")
-    store.close()
-
-
 async def test_a_wait_that_the_server_unblocks_is_a_passing_error(server: Server) -> None:
     store = AsyncStore(parse_address(server.url))
     waiting = asyncio.create_task(store.wait((store.keys.inbox("me"),), 30))
