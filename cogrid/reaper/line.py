@@ -87,7 +87,7 @@ def told(act: Act, outcome: Any) -> Line | None:
             message = f"worker {act.worker} is gone ({outcome.reason})"
             return Line("fail", act.task, reason=outcome.reason, message=message)
         case Promote() if outcome.status == "ok":
-            return Line("promote", act.task, queue=outcome.reason, homes=act.homes)
+            return Line("promote", act.task, queue=outcome.queue, homes=act.homes)
         case DropQueued() | DropHeld():
             return expected(act) if outcome else None
         case Expire() | FailHomeless() | CancelOrphan() | Forget() if outcome.status == "ok":

@@ -12,14 +12,13 @@ from cogrid.errors import UnreachableError
 from cogrid.model.limits import Limits
 from cogrid.reaper.acting import PURGED, carry_out
 from cogrid.reaper.line import Line, expected, told
-from cogrid.rules.act import Act, CancelOrphan, Tend
+from cogrid.rules.act import Act, Tend
 from cogrid.rules.plan import plan
 from cogrid.rules.routing import Routing
 from cogrid.store.client import Store
 from cogrid.store.passes import SCHEMA, Tended, begin_pass
 from cogrid.store.refusal import StoreError
 from cogrid.store.seen import read_seen, read_server
-from cogrid.store.tasks import Cancelled
 
 BUDGET = 0.3
 """Part of pass_window_s that a pass may take. One that took longer than the window would make the
@@ -117,20 +116,17 @@ def newer(store: Store, schema: int) -> UnreachableError:
 def _rest(
     done: tuple[tuple[Act, Any], ...], store: Store, run_id: str, limits: Limits
 ) -> tuple[tuple[Act, Any], ...]:
-    """What only shows while acting: clients' leases of tasks that are gone, and more ended tasks
-    than one call takes off the lists."""
-    unknown = Cancelled("unknown")
-    stale = tuple(
-        act.task for act, said in done if isinstance(act, CancelOrphan) and said == unknown
-    )
+    """What only shows while acting: more ended tasks than one call takes off the lists."""
     rest: tuple[tuple[Act, Any], ...] = ()
-    full = any(isinstance(said, Tended) and said.purged >= PURGED for _, said in done)
-    while (stale or full) and len(rest) < PURGES:
-        rest += tuple(carry_out((Tend((), stale),), store, run_id, limits))
-        said = rest[-1][1]
-        full = isinstance(said, Tended) and said.purged >= PURGED
-        stale = ()
+    full = any(_is_full(said) for _, said in done)
+    while full and len(rest) < PURGES:
+        rest += tuple(carry_out((Tend(()),), store, run_id, limits))
+        full = _is_full(rest[-1][1])
     return rest
+
+
+def _is_full(outcome: Any) -> bool:
+    return isinstance(outcome, Tended) and outcome.purged >= PURGED
 
 
 def _told(act: Act, outcome: Any) -> Line | None:

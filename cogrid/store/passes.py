@@ -87,8 +87,12 @@ def move(
 
 
 def promote(keys: Keys, task: TaskId, queue: Queue) -> Call[Acted]:
-    """End a back-off. The queue that it went to is in ``reason``."""
-    return Call("promote", keys.task(task), (keys.prefix, task, queue), _acted)
+    """End a back-off."""
+    return Call("promote", keys.task(task), (keys.prefix, task, queue), _promoted)
+
+
+def _promoted(reply: Any) -> Acted:
+    return Acted(text(reply[0]), queue=text(reply[1]) if len(reply) > 1 else "")
 
 
 def expire(keys: Keys, task: TaskId, message: str, run_id: str, limits: Limits) -> Call[Acted]:

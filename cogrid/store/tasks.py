@@ -11,8 +11,9 @@ from cogrid.store.keys import Keys
 from cogrid.store.script import Arg, Call, text
 
 INLINE_BYTES = 64 * 1024
-"""A larger body is SET beside the script, with this many seconds to be taken over."""
+"""A larger body is SET beside the script."""
 BODY_TTL_S = 60
+"""Within which the script must take such a body over."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -252,6 +252,15 @@ def test_an_orphan_is_cancelled(stage: Stage) -> None:
     assert stage.end("runs")["code"] == "orphaned"
 
 
+def test_a_clients_lease_of_no_task_is_dropped_once(stage: Stage) -> None:
+    stage.settle()
+    stage.redis.zadd(stage.keys.clients, {"never-was": 1})
+    assert stage.sweep().lines == ()
+    assert stage.redis.zcard(stage.keys.clients) == 0
+    stage.sweep()
+    assert stage.edges("repaired") == ["never-was"]
+
+
 def test_a_draining_and_a_starting_worker_keep_no_queue(stage: Stage) -> None:
     stage.worker("ai-core", pool="gpu")
     for name in ("a", "b"):

@@ -394,7 +394,7 @@ def promoted(world: World, queue: str = SHARED) -> Acted:
 
 def test_a_back_off_ends_in_a_queue(world: World) -> None:
     world.seed(seed.worker(), seed.waiting("t1", followers="c1:1"))
-    assert promoted(world) == Acted("ok", SHARED)
+    assert promoted(world) == Acted("ok", queue=SHARED)
     assert world.changes() == {
         "task:t1": {"state": "pending", "queued_at": str(NOW_MS)},
         SHARED: {"t1": score(turn=0, seq=0)},
