@@ -18,8 +18,9 @@ from cogrid.coordinator.services import Services
 from cogrid.model.chat import encode_request
 from cogrid.model.limits import Limits
 from cogrid.model.names import TaskId
+from cogrid.model.snapshot import Server
 from cogrid.model.task import OnClose, Task
-from cogrid.rules.admission import MEMORY_BYTES, QUEUED_SHARE, Admitted
+from cogrid.rules.admission import Admitted, queued_bytes_max
 from cogrid.store.clients import attach
 from cogrid.store.follow import Known, read_known
 from cogrid.store.passes import ms
@@ -65,7 +66,7 @@ def submission(
     are the caller's business."""
     limits, route = services.config.limits, admitted.route
     snapshot = services.registry.snapshot
-    memory = (snapshot.server.maxmemory_bytes if snapshot else 0) or MEMORY_BYTES
+    server = snapshot.server if snapshot else Server()
     return Submission(
         id=task,
         kind=asked.kind,
@@ -85,7 +86,7 @@ def submission(
         max_attempts=limits.attempts,
         max_recoveries=limits.recoveries,
         queue_max=limits.queue_max,
-        bytes_max=int(memory * QUEUED_SHARE),
+        bytes_max=queued_bytes_max(server),
         **more,
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cogrid.model.limits import Limits
 from cogrid.model.names import Queue
-from cogrid.model.snapshot import Snapshot
+from cogrid.model.snapshot import Server, Snapshot
 from cogrid.model.task import Band
 from cogrid.rules.grid import Grid
 from cogrid.rules.request import NoRoute, NoRouteKind, Route
@@ -106,8 +106,13 @@ def _wait_too_long(route: Route, limits: Limits) -> Refused | None:
     return Refused(429, "queue_wait", message, _whole(route.expected_wait_s - most_s))
 
 
+def queued_bytes_max(server: Server) -> int:
+    """How many bytes of bodies may be queued on this server."""
+    return int((server.maxmemory_bytes or MEMORY_BYTES) * QUEUED_SHARE)
+
+
 def _memory_full(snapshot: Snapshot, body_bytes: int) -> Refused | None:
-    most = int((snapshot.server.maxmemory_bytes or MEMORY_BYTES) * QUEUED_SHARE)
+    most = queued_bytes_max(snapshot.server)
     if snapshot.queued_bytes + body_bytes <= most:
         return None
     message = (
