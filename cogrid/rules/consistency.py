@@ -17,8 +17,8 @@ from cogrid.model.names import TaskId, token_instance
 from cogrid.model.record import Record
 from cogrid.model.task import State
 from cogrid.rules.counted import counted
+from cogrid.rules.mend import REAP, show
 
-REAP = "cogrid reaper --once"
 _END = "end"
 
 
@@ -141,7 +141,7 @@ def slots_are_kept(found: Inventory) -> Iterator[Finding]:
                 worker.id,
                 f"{worker.id} runs more than it has slots",
                 f"{len(mine)} runs and {len(worker.revoked)} not let go, {worker.slots} slots",
-                f"cogrid worker show {shlex.quote(worker.id)}",
+                show(worker.id),
                 tuple(run.task.id for run in mine),
             )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 
 from cogrid.model.finding import Finding
@@ -11,7 +10,8 @@ from cogrid.model.snapshot import Snapshot
 from cogrid.model.task import Reason
 from cogrid.model.worker import Worker
 from cogrid.rules.grid import Grid
-from cogrid.rules.health import ghost_evidence, is_dead, is_ghost
+from cogrid.rules.health import ghost_evidence, is_dead, is_ghost, poll_evidence
+from cogrid.rules.mend import REAP, forget
 from cogrid.rules.waiting import queued
 
 GHOST = Reason.GHOST_PENDING.value
@@ -20,8 +20,6 @@ LEFTOVER = "leftover_hash"
 GONE = "gone"
 KINDS = (GHOST, DEAD, LEFTOVER)
 """The findings come in this order."""
-
-REAP = "cogrid reaper --once"
 
 
 def ghosts(snapshot: Snapshot, limits: Limits) -> tuple[Finding, ...]:
@@ -68,7 +66,7 @@ def _finding(worker: Worker, grid: Grid, kind: str) -> Finding:
             worker,
             grid,
         ),
-        mend=REAP if kind in (GHOST, DEAD) else _forget(worker),
+        mend=REAP if kind in (GHOST, DEAD) else forget(worker.id),
         at_risk=_only_here(worker, grid),
     )
 
@@ -100,7 +98,7 @@ def _evidence(first: str, worker: Worker, grid: Grid) -> str:
         first,
         f"host {worker.host or 'unknown'}",
         f"registered_at {worker.registered_at or 'never'}",
-        _polled(worker, snapshot.taken_at_ms),
+        poll_evidence(worker, snapshot.taken_at_ms),
         f"holds {len(worker.tasks)} of {worker.slots} slots"
         + (f" ({', '.join(worker.tasks)})" if worker.tasks else ""),
         f"{depth} in {worker.queue}",
@@ -108,16 +106,6 @@ def _evidence(first: str, worker: Worker, grid: Grid) -> str:
     if at_risk:
         facts.append(f"nobody else serves {', '.join(at_risk)}")
     return "; ".join(facts)
-
-
-def _forget(worker: Worker) -> str:
-    return f"cogrid worker forget {shlex.quote(worker.id)}"
-
-
-def _polled(worker: Worker, now_ms: int) -> str:
-    if not worker.polled_at_ms:
-        return "never polled"
-    return f"last poll {(now_ms - worker.polled_at_ms) / 1000:.1f} s ago"
 
 
 def _only_here(worker: Worker, grid: Grid) -> tuple[str, ...]:

@@ -52,6 +52,13 @@ def ghost_evidence(worker: Worker, now_ms: int) -> str:
     return f"slot free, no claim for {(now_ms - since_ms) / 1000:.1f} s"
 
 
+def poll_evidence(worker: Worker, now_ms: int) -> str:
+    """When it last claimed, whether or not it was given anything."""
+    if not worker.polled_at_ms:
+        return "never polled"
+    return f"last poll {(now_ms - worker.polled_at_ms) / 1000:.1f} s ago"
+
+
 def is_wedged(worker: Worker, now_ms: int, limits: Limits) -> bool:
     """True when it does not let go of what was taken from it, or only produces zombies."""
     if worker.zombies >= ZOMBIES_IN_A_ROW:

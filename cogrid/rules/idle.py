@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -13,12 +12,12 @@ from cogrid.model.worker import Health, OfferState, Worker, WorkerState
 from cogrid.rules.counted import counted
 from cogrid.rules.grid import Grid
 from cogrid.rules.health import ghost_evidence, health, is_dead, wedged_evidence
+from cogrid.rules.mend import REAP, drain, show
 from cogrid.rules.routing import Routing
 from cogrid.rules.seen import WISH_DRAIN
-from cogrid.rules.takers import taker
+from cogrid.rules.takers import slots_taken, taker
 from cogrid.rules.zombies import lease_evidence
 
-REAP = "cogrid reaper --once"
 _GONE = (Health.DEAD, Health.GHOST)
 
 
@@ -136,9 +135,7 @@ def _what(
     if rule:
         return f"{worker.id} is handed nothing: {rule}"
     if not worker.free:
-        revoked = len(worker.revoked)
-        held = f", {revoked} by what was taken from it and not yet let go" if revoked else ""
-        return f"{worker.id} is not idle: {worker.busy} of {worker.slots} slots are taken{held}"
+        return f"{worker.id} is not idle: {slots_taken(worker)}"
     if takes:
         return f"{worker.id} takes from {', '.join(takes)} at its next claim"
     if not blocked:
@@ -164,5 +161,4 @@ def _pool(worker: Worker, routing: Routing) -> list[str]:
 def _mend(worker: Worker, word: Health) -> str:
     if word in _GONE:
         return REAP
-    name = shlex.quote(worker.id)
-    return f"cogrid worker drain {name}" if word is Health.WEDGED else f"cogrid worker show {name}"
+    return drain(worker.id) if word is Health.WEDGED else show(worker.id)

@@ -52,10 +52,14 @@ def fits(seat: Seat, ask: Ask) -> bool:
 
 def incapable(ask: Ask, model: str) -> NoRoute:
     """The refusal where the model has homes and none can do it."""
-    wanted = {"embed": "make embeddings", "vision": "see images"}
-    verb = next((wanted[need] for need in must_support(ask)), "chat, it only makes embeddings")
     subject = "no model that has a home can" if model == AUTO else f"model '{model}' cannot"
-    return NoRoute(NoRouteKind.BAD_REQUEST, f"{subject} {verb}", model=model)
+    return NoRoute(NoRouteKind.BAD_REQUEST, f"{subject} {lacking(ask)}", model=model)
+
+
+def lacking(ask: Ask) -> str:
+    """What a model that does not fit the request cannot do: the rest of "it cannot"."""
+    wanted = {"embed": "make embeddings", "vision": "see images"}
+    return next((wanted[need] for need in must_support(ask)), "chat, it only makes embeddings")
 
 
 def _named(model: str, grid: Grid, limits: Limits) -> tuple[str, str] | NoRoute:

@@ -11,6 +11,7 @@ from cogrid.model.task import State, Task
 from cogrid.model.worker import Worker
 from cogrid.rules.grid import Grid
 from cogrid.rules.homes import all_models, why_no_home
+from cogrid.rules.mend import spof
 from cogrid.rules.waiting import queued
 
 NO_HOME = "no_home"
@@ -56,7 +57,7 @@ def _finding(
         subject=model,
         what=f"{what}; {_cure(model, able, grid)}",
         evidence="; ".join((*evidence, f"{running} running") if running else evidence),
-        mend=f"cogrid spof --model {shlex.quote(model)}",
+        mend=spof(model),
         at_risk=tuple(task.id for task in tasks),
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 
 from cogrid.model.finding import Finding
@@ -11,7 +10,9 @@ from cogrid.model.names import Queue, TaskId
 from cogrid.model.task import State, Task
 from cogrid.rules.counted import counted
 from cogrid.rules.grid import Grid
+from cogrid.rules.health import poll_evidence
 from cogrid.rules.homes import why_no_home
+from cogrid.rules.mend import REAP, spof
 from cogrid.rules.takers import takers
 
 NO_HOME = "stuck_no_home"
@@ -21,7 +22,6 @@ OVERDUE = "stuck_overdue"
 KINDS = (NO_HOME, BEHIND, UNCLAIMED, OVERDUE)
 """The findings come in this order."""
 
-REAP = "cogrid reaper --once"
 NAMED = 10
 """So many tasks are named in one finding; the evidence has their number."""
 _TOLD = 3
@@ -65,7 +65,7 @@ def _without_home(
                     _last_home(model, grid),
                 )
             ),
-            f"cogrid spof --model {shlex.quote(model)}",
+            spof(model),
             _ids(theirs),
         )
     behind = [task for task in tasks[tasks.index(homeless[0]) :] if task not in homeless]
@@ -97,7 +97,7 @@ def _unclaimed(
             workers = [grid.workers[name] for name in free]
             polled = (
                 f"{worker.id} has {worker.free} of {worker.slots} slots free, "
-                f"last poll {(now_ms - worker.polled_at_ms) / 1000:.1f} s ago"
+                f"{poll_evidence(worker, now_ms)}"
                 for worker in workers[:_TOLD]
             )
             yield Finding(

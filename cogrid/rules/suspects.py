@@ -17,10 +17,12 @@ from cogrid.rules.health import (
     is_dead,
     is_ghost,
     is_wedged,
+    poll_evidence,
     registered_at_ms,
     wedged_evidence,
 )
 from cogrid.rules.idle import why_excluded
+from cogrid.rules.mend import drain
 from cogrid.rules.seen import WISH_DRAIN
 
 WEDGED = "wedged"
@@ -84,7 +86,7 @@ def _wedged(worker: Worker, now_ms: int) -> Finding:
         f"{worker.host or 'its host'}",
         f"{_host(worker)}; {wedged_evidence(worker, now_ms)}; "
         f"{worker.busy} of {worker.slots} slots taken",
-        _drain(worker),
+        drain(worker.id),
         tuple(offer.name for offer in worker.offers),
     )
 
@@ -100,13 +102,12 @@ def _frozen(worker: Worker, now_ms: int) -> Finding:
         f"{_host(worker)}; {poll}; renewed {(now_ms - worker.beat_at_ms) / 1000:.1f} s ago, when "
         f"its claim loop had stood still for {worker.claim_age_ms / 1000:.1f} s; "
         f"{worker.busy} of {worker.slots} slots taken",
-        _drain(worker),
+        drain(worker.id),
         tuple(worker.tasks),
     )
 
 
 def _excluded(worker: Worker, rule: str, now_ms: int) -> Finding:
-    polled_s = (now_ms - worker.polled_at_ms) / 1000
     return Finding(
         EXCLUDED,
         worker.id,
@@ -114,7 +115,7 @@ def _excluded(worker: Worker, rule: str, now_ms: int) -> Finding:
         "; ".join(
             (
                 _host(worker),
-                f"last poll {polled_s:.1f} s ago" if worker.polled_at_ms else "never polled",
+                poll_evidence(worker, now_ms),
                 *(
                     f"{offer.name} {offer.state.value}{f': {offer.reason}' if offer.reason else ''}"
                     for offer in worker.offers
@@ -141,8 +142,3 @@ def _twin(worker: str, reason: str, times: int) -> Finding:
 
 def _host(worker: Worker) -> str:
     return f"host {worker.host or 'unknown'}"
-
-
-def _drain(worker: Worker) -> str:
-    """Until somebody has restarted it nothing more is routed there."""
-    return f"cogrid worker drain {shlex.quote(worker.id)}"

@@ -14,7 +14,7 @@ from cogrid.model.task import State, Task
 from cogrid.model.worker import Offer, OfferState, Worker, WorkerState
 from cogrid.rules.grid import Grid, Seat
 from cogrid.rules.homes import why_no_home
-from cogrid.rules.pick import fits, must_support
+from cogrid.rules.pick import fits, lacking
 from cogrid.rules.request import ask_of
 from cogrid.rules.seen import WISH_DRAIN
 
@@ -60,8 +60,11 @@ def why_not_now(worker: Worker, task: Task) -> str:
     """Why the worker, which takes such tasks, does not take this one at this moment."""
     if task.solo and worker.busy:
         return f"the task must run alone, and {worker.busy} of {worker.slots} slots are taken"
-    if worker.free:
-        return ""
+    return "" if worker.free else slots_taken(worker)
+
+
+def slots_taken(worker: Worker) -> str:
+    """How many of its slots are taken, and by what."""
     revoked = len(worker.revoked)
     held = f", {revoked} by what was taken from it and not yet let go" if revoked else ""
     return f"{worker.busy} of {worker.slots} slots are taken{held}"
@@ -71,9 +74,7 @@ def _unable(worker: Worker, offer: Offer, task: Task) -> str:
     ask = ask_of(task)
     if fits(Seat(worker, offer, capable=True, able=True), ask):
         return ""
-    wanted = {"embed": "make embeddings", "vision": "see images"}
-    verb = next((wanted[need] for need in must_support(ask)), "chat, it only makes embeddings")
-    return f"its {task.model} cannot {verb}"
+    return f"its {task.model} cannot {lacking(ask)}"
 
 
 def _elsewhere(worker: Worker, task: Task) -> str:

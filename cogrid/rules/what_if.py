@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
@@ -13,6 +12,7 @@ from cogrid.model.snapshot import Snapshot
 from cogrid.model.worker import Worker
 from cogrid.rules.counted import counted
 from cogrid.rules.grid import Grid
+from cogrid.rules.mend import spof
 from cogrid.rules.waiting import queued
 
 LOST = "lost_model"
@@ -117,5 +117,5 @@ def _finding(
         model,
         what,
         f"{counted(waiting, 'task')} queued for it now, which {verb}",
-        f"cogrid spof --model {shlex.quote(model)}",
+        spof(model),
     )

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from cogrid.model.finding import Finding
 from cogrid.model.snapshot import Snapshot
 from cogrid.model.task import Reason, State, Task
+from cogrid.rules.mend import REAP
 from cogrid.rules.zombies import why_taken
-
-REAP = "cogrid reaper --once"
 
 
 def zombie_runs(due: Iterable[tuple[Task, int]], snapshot: Snapshot) -> tuple[Finding, ...]:

@@ -73,6 +73,12 @@ def test_a_head_that_nobody_claims_beside_a_free_slot() -> None:
     assert found.at_risk == ("aa", "bb")
 
 
+def test_a_worker_that_never_polled_is_said_to_have_never_polled() -> None:
+    fresh = a_worker(polled_at_ms=0, freed_at_ms=NOW_MS - 1_000)
+    (found,) = find(a_task("aa", queued_at_ms=NOW_MS - 31_000), workers=(fresh,))
+    assert found.evidence.endswith("slots free, never polled")
+
+
 def test_waiting_behind_the_busy_or_not_for_long_is_none() -> None:
     old = a_task("aa", queued_at_ms=NOW_MS - 31_000)
     full = a_worker(tasks=(TaskId("r"),))
