@@ -17,14 +17,14 @@ from typing import Any
 
 import msgspec
 
-from benchmarks import chat, noop, passes
+from benchmarks import chat, decisions, noop, passes
 from benchmarks.grid import Grid
 from benchmarks.peers import litellm
 from benchmarks.table import Row, render
 
 RESULTS = Path(__file__).with_name("results") / "quick.json"
 SLOTS = 64
-PARTS = ("chat", "noop", "passes")
+PARTS = ("chat", "noop", "passes", "decisions")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -47,6 +47,8 @@ def measure(part: str, options: argparse.Namespace) -> list[Row]:
         return noop.measure(max(50, round(6000 * scale)), repeats)
     if part == "passes":
         return passes.measure(max(100, round(100_000 * scale)), round(10_000 * scale), repeats)
+    if part == "decisions":
+        return decisions.measure(repeats)
     return _chat(options)
 
 
