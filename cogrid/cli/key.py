@@ -86,7 +86,7 @@ def list_(config: Config, as_json: bool) -> None:
 @with_json
 @with_config
 def revoke(config: Config, name: str, as_json: bool) -> None:
-    """Void a key, by its id as ``cogrid key list`` shows it, the beginning of that, or its label.
+    """Void a key, by its id as cogrid key list shows it, the beginning of that, or its label.
 
     \b
     cogrid key revoke nightly-batch

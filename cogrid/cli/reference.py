@@ -29,7 +29,7 @@ EXITS = (
     ("the answer could not be written (disk full, closed standard output)", 1),
     ("`chat`, `route`: there is no answer, or no way", 1),
     ("a wrong option, argument or configuration; a question that nobody can be asked", 2),
-    ("`diagnose`, `spof`, `worker why-idle`: something was found", 3),
+    ("`diagnose`, `doctor`, `spof`, `worker why-idle`: something was found", 3),
     ("`status --check`: a worker, a queue or the server needs attention", 3),
     ("`model list --drift`: a model is not the same everywhere", 3),
     ("`worker run --trial`: a model failed", 3),
