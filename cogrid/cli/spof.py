@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cogrid.cli.consent import with_consent
 from cogrid.cli.documents import answers
 from cogrid.cli.findings import print_findings
 from cogrid.cli.options import with_config, with_json
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 @click.option(
     "--without-host", "hosts", metavar="HOST", multiple=True, help="What if the host were gone?"
 )
-@answers("cogrid.ops.spof:Spof", "cogrid.ops.spof:Without")
+@click.option("--fix", "mend", is_flag=True, help="Pull what is missing, so that none is left.")
+@with_consent
+@answers("cogrid.ops.spof:Spof", "cogrid.ops.spof:Without", "cogrid.ops.fix:Fixed")
 @with_json
 @with_config
 def command(
@@ -31,17 +34,24 @@ def command(
     model: str | None,
     gone: tuple[str, ...],
     hosts: tuple[str, ...],
+    mend: bool,
+    dry_run: bool,
+    yes: bool,
     as_json: bool,
 ) -> int:
     """Models that only one worker or one host can serve, or none: single points of failure.
 
     With --without and --without-host: which models and which queued tasks would have no home, or
-    only one. Nothing is changed. Exit code 3 when there is something to say.
+    only one. Exit code 3 when there is something to say.
+
+    With --fix: the smallest set of pulls after which two hosts serve every model, as far as disks
+    and memory allow it; shown, confirmed, and done with progress. Else nothing is changed.
 
     \b
     cogrid spof
     cogrid spof --model gemma3:1b
     cogrid spof --without esxi
+    cogrid spof --fix --dry-run
     cogrid spof --without-host 192.168.0.41 --without-host ai-core
     """
     from cogrid.cli.connect import open_store
@@ -50,7 +60,15 @@ def command(
 
     if model and (gone or hosts):
         raise UsageError("--model and --without exclude each other", "leave one of them out")
+    if (dry_run or yes) and not mend:
+        raise UsageError("--dry-run and --yes belong to --fix", "add --fix, or leave them out")
+    if mend and (gone or hosts):
+        raise UsageError("--fix and --without exclude each other", "leave one of them out")
     store = open_store(config)
+    if mend:
+        from cogrid.cli.spof_fix import fix
+
+        return fix(store, config, model, dry_run, yes, as_json)
     if gone or hosts:
         return _print_without(without(store, config.limits, gone, hosts), as_json)
     found = spof(store, config.limits, model)
