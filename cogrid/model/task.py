@@ -9,7 +9,8 @@ from cogrid.model.names import Queue, TaskId, Token, WorkerId
 
 
 class State(StrEnum):
-    """Where a task is. The last five are terminal and final."""
+    """Where a task is. The last five are terminal, and final but for a dead letter that an operator
+    revives."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -22,7 +23,7 @@ class State(StrEnum):
 
     @property
     def terminal(self) -> bool:
-        """True when nothing changes this task any more."""
+        """True when nothing changes this task any more by itself."""
         return self in TERMINAL
 
 
@@ -35,8 +36,9 @@ MOVES: dict[State, frozenset[State]] = {
     ),
     State.WAITING: frozenset({State.PENDING, State.CANCELLED, State.FAILED}),
     **{state: frozenset() for state in TERMINAL},
+    State.DEAD: frozenset({State.PENDING}),
 }
-"""The legal moves; docs/design/states.md draws them and a test compares the two."""
+"""The legal moves; docs/design/scripts.md tells who makes each, and a test compares the two."""
 
 
 class Band(IntEnum):
