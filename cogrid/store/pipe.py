@@ -62,6 +62,10 @@ class _Wire(asyncio.Protocol):
                 return
             if reply is False:
                 return
+            if not self.waiting:
+                # An error that goes before the end, such as that there are too many clients.
+                self.drop(reply)
+                return
             waiter, _ = self.waiting.popleft()
             if not waiter.done():
                 waiter.set_result(reply)

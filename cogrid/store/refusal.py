@@ -29,6 +29,7 @@ _MEANING: dict[str, tuple[str, str, bool]] = {
     "TRYAGAIN": ("is moving this slot", "wait until the slot has moved", True),
     "MASTERDOWN": ("has lost its primary", "wait for the failover", True),
     "NOREPLICAS": ("has too few replicas to accept writes", "bring a replica back", True),
+    "MAXCLIENTS": ("has all the clients it takes", "raise maxclients on the server", True),
     "UNBLOCKED": ("changed its role", "nothing; it is asked again", True),
     "NOAUTH": ("wants a password", "set COGRID_REDIS_PASSWORD or password_file", False),
     "WRONGPASS": ("refuses this user or password", "check user and password", False),
@@ -40,13 +41,18 @@ _MEANING: dict[str, tuple[str, str, bool]] = {
 }
 
 
-# What a command inside a script is told, which comes without the code (Redis 7.0; later ones).
-_NO_RIGHT = ("The user executing the script can't", "ACL failure in script")
+# Replies without a code of their own: what a command inside a script is told (Redis 7.0; later
+# ones), and what a connection too many is.
+_TOLD = {
+    "The user executing the script can't": "NOPERM",
+    "ACL failure in script": "NOPERM",
+    "max number of clients reached": "MAXCLIENTS",
+}
 
 
 def refusal(where: str, reply: str) -> StoreError:
     """The error for one error reply of the server at ``where``."""
-    code = "NOPERM" if any(said in reply for said in _NO_RIGHT) else reply.split(" ", 1)[0]
+    code = next((code for said, code in _TOLD.items() if said in reply), reply.split(" ", 1)[0])
     meaning, hint, passing = _MEANING.get(code, ("answered with an error", "", False))
     return StoreError(f"Redis at {where} {meaning}: {reply}", hint, code=code, passing=passing)
 

@@ -128,6 +128,31 @@ async def test_a_hint_wakes_who_waits(server: Server) -> None:
     store.close()
 
 
+async def test_a_word_that_nobody_asked_for_ends_the_connection(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A server that lets nobody in any more says so before it closes."""
+    full = b"-ERR max number of clients reached\r\n"
+    begun: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        begun.append(writer)
+        await reader.readuntil(b"PING\r\n")
+        writer.write(b"+PONG\r\n" + full if len(begun) == 1 else full)
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    pipe = Pipe(parse_address(f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}"))
+    assert await pipe.call("PING") in ("PONG", b"PONG")
+    with pytest.raises(StoreError, match="has all the clients it takes") as told:
+        await pipe.call("PING")
+    assert (told.value.code, told.value.passing, len(begun)) == ("MAXCLIENTS", True, 2)
+    assert not [record for record in caplog.records if record.name == "asyncio"]
+    pipe.close()
+    for writer in begun:
+        writer.close()
+    server.close()
+
+
 async def test_a_wait_that_the_server_unblocks_is_a_passing_error(server: Server) -> None:
     store = AsyncStore(parse_address(server.url))
     waiting = asyncio.create_task(store.wait((store.keys.inbox("me"),), 30))
