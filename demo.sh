@@ -28,8 +28,14 @@ give_up() {
 }
 
 show() {
+    printf '\n$ cogrid'
+    for word in "$@"; do
+        case $word in
+            *" "*) printf ' "%s"' "$word" ;;
+            *) printf ' %s' "$word" ;;
+        esac
+    done
     echo
-    echo "\$ cogrid $*"
     "$cogrid" "$@"
 }
 
