@@ -16,7 +16,7 @@ from cogrid.store.reading import Reading, certain, good
 from cogrid.store.script import text
 from cogrid.store.snapshot import read_snapshot
 from cogrid.store.stories import A_TRIP, read_records
-from cogrid.store.task_lists import LOOKED_AT, Listing, read_listed
+from cogrid.store.task_lists import LOOKED_AT, Listing, read_heads, read_listed
 
 ENDED = 1_000
 """Ended tasks and dead letters that are looked at, the latest ones."""
@@ -72,17 +72,11 @@ def _read_queues(
     """What stands in the queues that are listed, up to so many tasks together."""
     if not snapshot.queues:
         return {}, False
-    left, asked = LOOKED_AT, {}
+    left, asked = LOOKED_AT, dict[Queue, int]()
     for queue in snapshot.queues:
         asked[queue.name] = min(queue.depth, left)
         left -= asked[queue.name]
-    wanted = {queue: most for queue, most in asked.items() if most}
-    replies = yield [("ZRANGE", keys.queue(queue), 0, most - 1) for queue, most in wanted.items()]
-    found = {
-        queue: tuple(TaskId(text(task)) for task in certain(reply))
-        for queue, reply in zip(wanted, replies, strict=True)
-    }
-    return found, left == 0
+    return (yield from read_heads(keys, asked)), left == 0
 
 
 def _read_unlisted(keys: Keys, snapshot: Snapshot) -> Reading[tuple[Queue, ...]]:

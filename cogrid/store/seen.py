@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cogrid.model.limits import Limits
-from cogrid.model.names import Queue, TaskId, WorkerId
+from cogrid.model.names import TaskId, WorkerId
 from cogrid.model.snapshot import Server, Snapshot
 from cogrid.model.task import Task
 from cogrid.rules.grid import Grid
@@ -18,6 +18,7 @@ from cogrid.store.keys import Keys
 from cogrid.store.reading import Reading, certain, good
 from cogrid.store.script import text
 from cogrid.store.snapshot import read_due, read_snapshot, read_tasks, server_facts
+from cogrid.store.task_lists import read_heads
 
 DUE = 1_000
 """Due tasks that one pass reads; the next follows at once where there were more."""
@@ -38,7 +39,7 @@ def read_seen(keys: Keys, routing: Routing, limits: Limits) -> Reading[Seen]:
     due = yield from read_due(keys, snapshot.taken_at_ms, DUE)
     held = yield from _read_held(keys, snapshot)
     asked = look(grid, routing, limits)
-    waiting = yield from _read_heads(keys, asked)
+    waiting = yield from read_heads(keys, asked)
     tasks = yield from _read_tasks(
         keys,
         (task for task, _ in due.tasks),
@@ -77,16 +78,6 @@ def _read_held(keys: Keys, snapshot: Snapshot) -> Reading[dict[WorkerId, tuple[T
         for worker, tasks, chores in both
     }
     return {worker: tasks for worker, tasks in held.items() if tasks}
-
-
-def _read_heads(keys: Keys, asked: dict[Queue, int]) -> Reading[dict[Queue, tuple[TaskId, ...]]]:
-    if not asked:
-        return {}
-    replies = yield [("ZRANGE", keys.queue(queue), 0, most - 1) for queue, most in asked.items()]
-    return {
-        queue: tuple(TaskId(text(task)) for task in certain(reply))
-        for queue, reply in zip(asked, replies, strict=True)
-    }
 
 
 def _read_tasks(keys: Keys, *groups: Iterable[TaskId]) -> Reading[dict[TaskId, Task | None]]:

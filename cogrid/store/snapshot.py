@@ -16,6 +16,7 @@ from cogrid.model.worker import Offer, Wish, Worker, WorkerState
 from cogrid.store.keys import Keys
 from cogrid.store.reading import Command, Reading, certain, good, hash_of, scored
 from cogrid.store.script import text
+from cogrid.store.task_lists import read_queued
 
 SCAN_KEYS = 10_000
 SCAN_STEP = 1_000
@@ -124,14 +125,7 @@ def read_waiting(
     keys: Keys, queues: Iterable[Queue], most: int
 ) -> Reading[dict[Queue, tuple[Task, ...]]]:
     """The first tasks of each queue, in the order in which they will be served."""
-    names = tuple(queues)
-    if not names:
-        return {}
-    heads = yield [("ZRANGE", keys.queue(queue), 0, most - 1) for queue in names]
-    ids = {
-        queue: tuple(TaskId(text(task)) for task in certain(head))
-        for queue, head in zip(names, heads, strict=True)
-    }
+    ids = yield from read_queued(keys, tuple(queues), most)
     hashes = yield from read_tasks(keys, (task for tasks in ids.values() for task in tasks))
     return {
         queue: tuple(task for one in tasks if (task := hashes[one])) for queue, tasks in ids.items()

@@ -3,6 +3,7 @@ there are more."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from math import isfinite
@@ -55,12 +56,18 @@ def read_queued(
     keys: Keys, queues: tuple[Queue, ...], most: int
 ) -> Reading[dict[Queue, tuple[TaskId, ...]]]:
     """The first ids of each queue, in the order in which they will be served."""
-    if not queues:
+    return (yield from read_heads(keys, dict.fromkeys(queues, most)))
+
+
+def read_heads(keys: Keys, asked: Mapping[Queue, int]) -> Reading[dict[Queue, tuple[TaskId, ...]]]:
+    """The same with a number for each queue; one of which none is asked is left out."""
+    wanted = {queue: most for queue, most in asked.items() if most}
+    if not wanted:
         return {}
-    replies = yield [("ZRANGE", keys.queue(queue), 0, most - 1) for queue in queues]
+    replies = yield [("ZRANGE", keys.queue(queue), 0, most - 1) for queue, most in wanted.items()]
     return {
         queue: tuple(TaskId(text(task)) for task in certain(reply))
-        for queue, reply in zip(queues, replies, strict=True)
+        for queue, reply in zip(wanted, replies, strict=True)
     }
 
 
