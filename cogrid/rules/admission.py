@@ -10,6 +10,7 @@ from cogrid.model.names import Queue
 from cogrid.model.snapshot import Server, Snapshot
 from cogrid.model.task import Band
 from cogrid.rules.grid import Grid
+from cogrid.rules.leave import is_mute
 from cogrid.rules.request import NoRoute, NoRouteKind, Route
 
 QUEUED_SHARE = 0.25
@@ -81,6 +82,10 @@ def _nowhere(no_route: NoRoute, snapshot: Snapshot, limits: Limits, grid_age_s: 
         message = f"{no_route.message}: the grid has just started and no worker is here yet"
         return Refused(503, "grid_starting", message, _whole(limits.lease_s - grid_age_s))
     if no_route.kind is NoRouteKind.UNKNOWN_MODEL:
+        mute = (w.id for w in snapshot.workers if is_mute(w, snapshot.taken_at_ms, limits))
+        if worker := next(mute, ""):
+            message = f"{no_route.message}, but {worker} has just come and not yet told its models"
+            return Refused(503, "grid_starting", message, _whole(limits.renew_s))
         near = " or ".join(f"'{name}'" for name in no_route.near)
         meant = f"; did you mean {near}?" if near else ""
         return Refused(404, "model_not_found", f"{no_route.message}{meant}")

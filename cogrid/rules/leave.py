@@ -48,7 +48,7 @@ def is_homeless(model: str, grid: Grid, limits: Limits) -> bool:
     now_ms = snapshot.taken_at_ms
     if grid.homes.get(model) or now_ms < snapshot.reaper.hold_until_ms:
         return False
-    if any(_mute(worker, now_ms, limits) for worker in snapshot.workers):
+    if any(is_mute(worker, now_ms, limits) for worker in snapshot.workers):
         return False
     return now_ms - snapshot.model_homes.get(model, 0) > limits.home_grace_s * 1000
 
@@ -74,7 +74,7 @@ def _why_not(worker: Worker, model: str, grid: Grid, limits: Limits) -> str:
     return offer.state
 
 
-def _mute(worker: Worker, now_ms: int, limits: Limits) -> bool:
+def is_mute(worker: Worker, now_ms: int, limits: Limits) -> bool:
     """Its lease runs, but it has not said what it serves: its hash was deleted, or it has only
     just said hello."""
     if is_dead(worker, now_ms):

@@ -10,6 +10,7 @@ import pytest
 from cogrid.model.limits import Limits
 from cogrid.model.snapshot import Server, Snapshot
 from cogrid.model.task import Band
+from cogrid.model.worker import WorkerState
 from cogrid.rules.admission import Admitted, Refused, admit
 from cogrid.rules.grid import Grid
 from cogrid.rules.route import Ask, NoRoute, NoRouteKind, Route, Routing, route
@@ -51,6 +52,18 @@ def test_a_body_has_a_limit() -> None:
     found = refusal(a_route(), body_bytes=most + 1)
     assert (found.status, found.code, found.retry_after_s) == (413, "body_too_large", 0)
     assert str(most + 1) in found.message
+
+
+def test_a_model_may_be_that_of_a_worker_that_has_just_come() -> None:
+    none = NoRoute(NoRouteKind.UNKNOWN_MODEL, "model 'x' is not known to this grid")
+    new = a_worker("new", offers=(), state=WorkerState.STARTING, hello_at_ms=NOW_MS - 2_000)
+    found = refusal(none, a_snapshot(a_worker(), new))
+    assert (found.status, found.code, found.retry_after_s) == (503, "grid_starting", 5)
+    assert "new has just come" in found.message
+    slow = replace(new, hello_at_ms=NOW_MS - 8_000)
+    assert refusal(none, a_snapshot(a_worker(), slow)).status == 404
+    gone = replace(new, lease_until_ms=NOW_MS - 1)
+    assert refusal(none, a_snapshot(a_worker(), gone)).status == 404
 
 
 def test_a_model_that_was_never_here() -> None:
