@@ -266,7 +266,8 @@ class Reaper:
             dead = float(lease) < grid.now_ms
             if told and not dead and told["state"] == "ready":
                 homes.update(self.world.truth.models[worker])
-            held = tuple(TaskId(task) for task in grid.held.get(worker, ()))
+            sets = (grid.held.get(worker, ()), grid.chores.get(worker, ()))
+            held = tuple(TaskId(task) for ids in sets for task in ids)
             if dead and held:
                 yield drop_held(keys, WorkerId(worker), held)
             for task in held:

@@ -4,11 +4,11 @@ middle, or measured, is taken from here."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cogrid.model.names import Queue, TaskId, Token, WorkerId
-from cogrid.model.task import Kind
+from cogrid.model.task import Band, Kind, OnClose
 from cogrid.model.worker import Offer, Wish, WorkerState
 from cogrid.store.administration import forget_model, note, purge, requeue, revive
 from cogrid.store.clients import attach, detach, limit, renew_clients
@@ -76,6 +76,8 @@ def _life(keys: Keys) -> Call[Any]:
 RUNNING = (seed.mark(), seed.worker(slots=4, tasks=("t1",)),
            seed.running("t1", followers="c1:1", recoveries=1))  # fmt: skip
 DEAD = (seed.mark(), seed.worker(slots=4, lease_ms=-1, tasks=("t1",)))
+CHORE: dict[str, Any] = {"kind": "pull", "band": -1, "client": 0, "max_attempts": 1}
+DOING = (seed.mark(), seed.worker(slots=4), seed.running("t1", queue=OWN, **CHORE))
 BOTH = (seed.pending("t2", turn=1), seed.pending("t3", turn=2, seq=2),
         seed.pending("t4", turn=3, seq=3))  # fmt: skip
 GHOST = dict.fromkeys(("polled_at", "freed_at", "hello_at"), str(NOW_MS - 16_000))
@@ -85,6 +87,19 @@ ACTS: dict[str, Act] = {
     "submit to a worker": Act(
         (seed.mark(), seed.worker()), lambda k: submit(k, _submission(OWN_QUEUE))
     ),
+    "submit a chore": Act((seed.mark(), seed.worker()), lambda k: submit(k, replace(
+        _submission(OWN_QUEUE), kind=Kind.PULL, band=Band.OPERATOR, on_close=OnClose.KEEP))),
+    "claim a chore": Act(
+        (seed.mark(), seed.worker(tasks=("r1",)), seed.running("r1"),
+         seed.pending("t1", queue=OWN, **CHORE), seed.pending("t2")), lambda k: claim(k, NEXT)),
+    "finish a chore": Act(DOING, lambda k: finish(
+        k, ESXI, T1, TOKEN, Outcome("done", 1, b"a"))),
+    "cancel a chore": Act(DOING, lambda k: cancel(k, T1, "by hand")),
+    "reap a chore": Act((*DOING, seed.worker(lease_ms=-1)), lambda k: reap(
+        k, T1, TOKEN, SHARED_QUEUE, "gone", "spent", RUN_ID, LIMITS)),
+    "move a chore": Act(
+        (seed.mark(), seed.worker(lease_ms=-1), seed.pending("t1", queue=OWN, **CHORE)),
+        lambda k: move(k, T1, OWN_QUEUE, SHARED_QUEUE, "", RUN_ID, LIMITS)),
     "attach": Act(RUNNING, lambda k: attach(k, T1, "c2:1", 60_000)),
     "detach": Act(RUNNING, lambda k: detach(k, T1, "c1:1")),
     "renew clients": Act(RUNNING, lambda k: renew_clients(k, (T1,), 60_000)),

@@ -9,7 +9,7 @@ from typing import Any
 import redis
 
 from cogrid.model.names import queue_worker
-from cogrid.model.task import TERMINAL, State
+from cogrid.model.task import CHORES, TERMINAL, State
 from cogrid.store.keys import Keys
 from tests.build import NOW_MS
 
@@ -110,7 +110,8 @@ def running(task: str, *, worker: str = "esxi", token: str = "", run: int = NOW_
             "claimed_at": NOW_MS - 3_000, **known,
         }  # fmt: skip
         _task(client, keys, task, state, due_ms)
-        client.sadd(keys.worker_tasks(worker), task)
+        held = keys.worker_chores if fields.get("kind") in CHORES else keys.worker_tasks
+        client.sadd(held(worker), task)
         claimed: dict[Any, Any] = {"kind": "claimed", "worker": worker, "queue": known["queue"]}
         client.xadd(keys.out(task), claimed, id=f"{run}-0")
         for n in range(1, texts + 1):

@@ -48,7 +48,7 @@ OF: dict[Role, frozenset[str]] = {
          "drop", "forget", "cancel"}
     ),
     Role.OPERATOR: frozenset(
-        {"cancel", "forget", "wish", "requeue", "revive", "purge", "note", "forget_model"}
+        {"submit", "cancel", "forget", "wish", "requeue", "revive", "purge", "note", "forget_model"}
     ),
 }  # fmt: skip
 """The scripts that each role calls."""
