@@ -24,4 +24,4 @@ def show(worker: str) -> str:
 
 def spof(model: str) -> str:
     """Who can serve the model, and what to do for a second one."""
-    return f"cogrid spof --model {shlex.quote(model)}"
+    return f"cogrid spof --fix --model {shlex.quote(model)}"

@@ -42,7 +42,7 @@ def test_the_incident_one_worker_alone() -> None:
     found = only(snapshot)
     assert (found.kind, found.subject) == ("single_worker", "gemma3:1b")
     assert found.evidence == "worker esxi, host esxi; 4 queued; 1 running"
-    assert found.mend == "cogrid spof --model gemma3:1b"
+    assert found.mend == "cogrid spof --fix --model gemma3:1b"
     assert found.at_risk == ("t1", "t2")
 
 
@@ -110,4 +110,4 @@ def test_one_model_only_and_worst_first() -> None:
 
 def test_names_are_quoted_for_the_shell() -> None:
     found = only(a_snapshot(a_worker("esxi", "my model; rm")))
-    assert found.mend == "cogrid spof --model 'my model; rm'"
+    assert found.mend == "cogrid spof --fix --model 'my model; rm'"

@@ -40,7 +40,7 @@ def test_a_model_without_a_home() -> None:
             SHARED,
             f"7 tasks in {SHARED} for gemma3:1b, which no worker can serve",
             "the oldest has waited for 9.0 s; esxi: dead; last home 8 s ago",
-            "cogrid spof --model gemma3:1b",
+            "cogrid spof --fix --model gemma3:1b",
             (TaskId("aa"), TaskId("bb")),
         ),
     )
