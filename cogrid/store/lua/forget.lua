@@ -21,7 +21,7 @@ end
 need_hash(key)
 need_set(key .. ':tasks')
 need_set(key .. ':revoked')
-need_string(fence_key(worker))
+need_string(fence_key(worker), 'SET')
 need_zset(P .. 'grid:workers')
 need_stream(P .. 'grid:events')
 if refused then return redis.error_reply(refused) end

@@ -5,7 +5,8 @@
 -- reply   {'ok', count} | {'over', seconds until the next minute}
 local second = math.floor(now / 1000)
 local key = P .. 'limit:' .. ARGV[2] .. ':' .. int(math.floor(second / 60))
-need_string(key)
+need_string(key, 'SET')
+need_right('INCR', key)
 if refused then return redis.error_reply(refused) end
 redis.call('SET', key, '0', 'EX', 120, 'NX')
 local count = redis.call('INCR', key)

@@ -13,7 +13,7 @@ for i = 3, #ARGV do
   local ended = task[1] and TERMINAL[task[1]] and now - tonumber(task[2] or '0') >= least_ms
   if ended and redis.call('ZSCORE', KEYS[1], id) then
     need_hash(task_key(id))
-    need_string(body_key(id))
+    need_string(body_key(id), 'DEL')
     need_stream(out_key(id))
     over[#over + 1] = id
   end

@@ -14,6 +14,7 @@ if redis.call('EXISTS', body_key(id)) == 0 then return {'no_body'} end
 local queue = fit_queue(ARGV[3], task)
 need_end(task)
 need_queue(queue)
+need_right('PERSIST', body_key(id))
 if refused then return redis.error_reply(refused) end
 
 local depth = redis.call('ZCARD', P .. queue)

@@ -24,7 +24,8 @@ if owner and not takes_own(owner) then
   queue = ARGV[4]
 end
 need_hash(task_key(id))
-need_string(body_key(id))
+need_string(body_key(id), 'SET')
+need_right('PERSIST', body_key(id))
 need_queue(queue)
 need_zset(P .. 'grid:due')
 need_zset(P .. 'grid:clients')

@@ -38,8 +38,8 @@ local function runs_solo(key)
 end
 
 local function handed(task)
-  return {task.id, task.token, int(task.run), task.kind, task.model, task.streamed or '0',
-    int(task.attempts), int(task.recoveries), redis.call('GET', body_key(task.id)) or ''}
+  return {task.id, task.token, task.run, task.kind, task.model, task.streamed or '0',
+    task.attempts, task.recoveries, redis.call('GET', body_key(task.id)) or ''}
 end
 
 -- The head of a queue that the hash confirms; entries that it does not are dropped.

@@ -14,7 +14,10 @@ local function out_key(id) return P .. 'task:' .. id .. ':out' end
 
 -- The numbers that scripts reckon with, as such.
 local function counted(task)
-  for i = 1, #NUMBERS do task[NUMBERS[i]] = tonumber(task[NUMBERS[i]] or '0') or 0 end
+  for i = 1, #NUMBERS do
+    local number = task[NUMBERS[i]]
+    task[NUMBERS[i]] = number and tonumber(number) or 0
+  end
   return task
 end
 

@@ -10,7 +10,7 @@ local function usage_key() return P .. 'usage:' .. day() end
 local function need_end(task, given)
   need_stream(out_key(task.id))
   need_hash(task_key(task.id))
-  need_string(body_key(task.id))
+  need_string(body_key(task.id), 'DEL')
   need_zset(P .. 'grid:finished')
   need_zset(P .. 'grid:due')
   need_zset(P .. 'grid:clients')
