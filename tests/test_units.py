@@ -55,4 +55,4 @@ def test_a_boot_race_cannot_reach_the_start_limit(unit: Path) -> None:
 def test_a_worker_has_longer_to_stop_than_it_drains() -> None:
     (unit,) = (unit for unit in UNITS if "worker" in unit.name)
     assert float(lines(unit, "TimeoutStopSec")[0]) > Limits().drain_timeout_s
-    assert float(lines(unit, "WatchdogSec")[0]) == Limits().watchdog_s
+    assert float(lines(unit, "WatchdogSec")[0]) > 2 * Limits().block_s, "a turn may block so long"

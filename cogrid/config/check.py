@@ -18,7 +18,6 @@ MAY_BE_ZERO = frozenset(
         "backoff_s",
         "background_delay_s",
         "drain_timeout_s",
-        "watchdog_s",
     }
 )
 

@@ -18,6 +18,7 @@ from cogrid.coordinator.errors import RefusedError, store_refusal
 from cogrid.model.limits import Limits
 from cogrid.model.snapshot import Snapshot
 from cogrid.rules.grid import Grid
+from cogrid.rules.seen import as_wished
 from cogrid.store.async_client import AsyncStore
 from cogrid.store.fitness import UnfitError, read_fitness, require
 from cogrid.store.outage import Outage
@@ -121,7 +122,7 @@ class Registry:
             # Emptied, or another server: who was here will be back within a lease.
             self._since = time.monotonic()
         self._error = None
-        self._grid = Grid.of(snapshot, self.limits)
+        self._grid = Grid.of(as_wished(snapshot), self.limits)
         self._read_at = time.monotonic()
         self.placed.clear()
         if self.changed:

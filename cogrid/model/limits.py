@@ -47,7 +47,6 @@ class Limits:
     quarantine_after: int = 3
     quarantine_s: float = 10.0
     quarantine_max_s: float = 300.0
-    watchdog_s: float = 60.0
     queue_max: int = 1000
     body_max_bytes: int = 8 * 1024 * 1024
 

@@ -51,12 +51,16 @@ def read_known(keys: Keys, task: TaskId) -> Reading[Known | None]:
     return Known(found, place, text(key or b""), text(fingerprint or b""))
 
 
+FULL_CHARS = 32
+"""Of an id that cogrid made: no other begins with it, so there is nothing to search for."""
+
+
 def find_tasks(keys: Keys, prefix: str, most: int = 2) -> Reading[tuple[TaskId, ...]]:
     """Ids that begin so, among open, ended and dead tasks; a bounded search of so many hits.
     prefix: letters and digits."""
     (exact,) = yield [("EXISTS", keys.task(prefix))]
-    if good(exact):
-        return (TaskId(prefix),)
+    if good(exact) or len(prefix) >= FULL_CHARS:
+        return (TaskId(prefix),) if good(exact) else ()
     found: set[str] = set()
     for index in (keys.due, keys.finished, keys.dead):
         cursor: Any = "0"

@@ -81,7 +81,11 @@ class Offers:
         for name in offered:
             self._see(name, names.get(name), now_s)
         for name in self._models.keys() - set(offered):
-            self._see(name, None, now_s)
+            if self._wanted or self._models[name].state is not OfferState.MISSING:
+                self._see(name, None, now_s)
+            else:
+                # Nobody asked for it by name: said once, and no longer missed.
+                del self._models[name]
         if self._away:
             self._away = False
             for model in self._models.values():

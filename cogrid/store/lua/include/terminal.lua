@@ -37,9 +37,11 @@ local function revoke(task)
   local instance = redis.call('HGET', worker, 'instance')
   if not instance or instance == instance_of(task.token) then
     local lease = tonumber(redis.call('ZSCORE', P .. 'grid:workers', task.worker) or '0')
+    -- How long it has not let go: another token must not make that younger.
+    local first = redis.call('EXISTS', worker .. ':revoked') == 0
     redis.call('SADD', worker .. ':revoked', task.token)
     redis.call('PEXPIRE', worker .. ':revoked', int(math.max(lease - now, 0) + REVOKED_KEEP_MS))
-    if instance then redis.call('HSET', worker, 'revoked_at', int(now)) end
+    if instance and first then redis.call('HSET', worker, 'revoked_at', int(now)) end
   end
   inbox(task.worker, task.id)
 end

@@ -17,12 +17,13 @@ local function leased(id)
   return lease and tonumber(lease) >= now
 end
 
+-- By the wish's state, not by the word: an operator may be called so.
+local function is_draining(wanted)
+  return string.find(wanted or '', '"state":"drain"', 1, true) ~= nil
+end
+
 -- A worker's own queue takes a task only while the worker is ready, wanted and its lease runs.
 local function takes_own(id)
   local state = redis.call('HMGET', worker_key(id), 'state', 'wanted')
-  return state[1] == 'ready' and not string.find(state[2] or '', '"drain"', 1, true) and leased(id)
-end
-
-local function is_draining(wanted)
-  return string.find(wanted or '', '"drain"', 1, true) ~= nil
+  return state[1] == 'ready' and not is_draining(state[2]) and leased(id)
 end
