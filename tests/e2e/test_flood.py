@@ -22,9 +22,8 @@ SEED = 7
 
 
 async def _flooded(grid: Grid, **limits: str) -> None:
-    """Two workers, four slots each."""
+    """Two workers, four slots each, and nobody who would tidy up behind them."""
     grid.coordinator(env=limits)
-    grid.reaper()
     for name in ("esxi", "ai-core"):
         grid.worker(name, await grid.engine(), slots=4)
     await grid.up("esxi", "ai-core")
