@@ -288,6 +288,9 @@ def _config(places: Places, address: Address | None, password: str) -> str:
     Everything is kept in the append-only file, synced every second: a crash loses one second at
     most, and no snapshot is needed beside it. noeviction: a full server must refuse new work, not
     drop a task that is open.
+
+    An answer that is kept takes 2 kB instead of 6: its hash stays in one piece although it says in
+    a sentence why it went where it went, and its log sets 1 kB aside for text instead of 4.
     """
     settings = {
         "dir": str(places.root),
@@ -300,6 +303,8 @@ def _config(places: Places, address: Address | None, password: str) -> str:
         "appendfsync": "everysec",
         "save": "",
         "maxmemory-policy": "noeviction",
+        "hash-max-listpack-value": "1024",
+        "stream-node-max-bytes": "1024",
         "daemonize": "no",
         "logfile": str(places.log),
     }
