@@ -74,6 +74,8 @@ def test_every_figure_is_taken(
         "no-op tasks",
         "a pass, 1,000 running, none due",
         "100 due, longest command",
+        "route, 20 workers x 20 models",
+        "domain of a prompt of 100 kB",
     ]
     assert all(line["value"] > 0 for line in rows)
     assert "16 streams, 20 ms" in capsys.readouterr().out
