@@ -25,7 +25,7 @@ async def _flooded(grid: Grid, **limits: str) -> None:
     """Two workers, four slots each, and nobody who would tidy up behind them."""
     grid.coordinator(env=limits)
     for name in ("esxi", "ai-core"):
-        grid.worker(name, await grid.engine(), slots=4)
+        grid.worker(name, await grid.engine(), slots=4, env=limits)
     await grid.up("esxi", "ai-core")
 
 
@@ -58,7 +58,8 @@ async def test_a_thousand_at_once(grid: Grid) -> None:
 
 async def test_a_full_queue_turns_away(grid: Grid) -> None:
     """The limit holds to the task, whoever asks at the same time; a place that is free is given."""
-    await _flooded(grid, COGRID_LIMITS_QUEUE_MAX=str(QUEUE))
+    # Engines that stall for as long as this takes are not to be taken for broken ones.
+    await _flooded(grid, COGRID_LIMITS_QUEUE_MAX=str(QUEUE), COGRID_LIMITS_IDLE_S="600")
     for engine in grid.engines:
         engine.set(Mode.STALL, after=1)
     running = [grid.chat() for _ in range(8)]
