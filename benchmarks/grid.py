@@ -1,83 +1,21 @@
-"""A whole grid for a benchmark: server, coordinator, workers, reaper, each a process of its own.
-
-The server is the embedded one, as ``cogrid up`` starts it: append-only file, synced every second.
-"""
+"""A whole grid for a benchmark: server, coordinator, workers, reaper, each a process of its own."""
 
 from __future__ import annotations
 
 import contextlib
-import tempfile
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from benchmarks.process import Process, cpu_s, free_port, module
-from cogrid.store.address import Address, parse_address
-from cogrid.store.async_client import AsyncStore
-from cogrid.store.client import Store
-from cogrid.store.embedded import Embedded
-from cogrid.store.reading import Reading, certain
-
-PREFIX = "bench:"
-
-
-class Server:
-    """The embedded server in a directory of its own, which goes with it."""
-
-    def __init__(self) -> None:
-        self._directory = tempfile.TemporaryDirectory(prefix="cogrid-bench-")
-        self.directory = Path(self._directory.name)
-        self._embedded = Embedded.start(self.directory)
-        self.url = self._embedded.url
-        self.address: Address = parse_address(self.url)
-
-    @property
-    def env(self) -> dict[str, str]:
-        """What tells a cogrid process where it is."""
-        return {"COGRID_REDIS_URL": self.url, "COGRID_PREFIX": PREFIX}
-
-    def store(self) -> Store:
-        """A connection of the sync kind."""
-        return Store.connect(self.address, PREFIX)
-
-    def async_store(self) -> AsyncStore:
-        """A connection of the async kind, for a running loop."""
-        return AsyncStore(self.address, PREFIX)
-
-    def pid(self) -> int:
-        """The server's process."""
-        return int(self.info("server")["process_id"])
-
-    def info(self, section: str) -> dict[str, str]:
-        """One section of INFO."""
-        with contextlib.closing(self.store()) as store:
-            return store.read(_info(section))
-
-    def stop(self) -> None:
-        """Ends it and removes its data."""
-        self._embedded.stop()
-        self._directory.cleanup()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.stop()
-
-
-def _info(section: str) -> Reading[dict[str, str]]:
-    (reply,) = yield [("INFO", section)]
-    lines = certain(reply).decode().splitlines()
-    pairs = (line.partition(":") for line in lines if not line.startswith("#"))
-    return {name: value for name, colon, value in pairs if colon}
+from benchmarks.server import Server
 
 
 class Grid:
     """A server with what works on it. Started piece by piece; everything ends with the grid."""
 
-    def __init__(self) -> None:
+    def __init__(self, server: str = "") -> None:
         self._stack = contextlib.ExitStack()
-        self.server = self._stack.enter_context(Server())
+        self.server = self._stack.enter_context(Server(server))
         self.processes: dict[str, Process] = {}
         self.url = ""
 
