@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
@@ -39,6 +40,17 @@ def scale(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> fl
     factor = 1.0 if real else SCALE
     monkeypatch.setenv("COGRID_TIME_SCALE", f"{factor:g}")
     return factor
+
+
+@pytest.fixture(autouse=True)
+def _own_log() -> Iterator[None]:
+    """A daemon that a test runs in this process takes the log over; the next test has its own."""
+    yield
+    root = logging.getLogger()
+    for handler in root.handlers[:]:
+        if type(handler.formatter).__module__ == "cogrid.cli.logs":
+            root.removeHandler(handler)
+            root.setLevel(logging.WARNING)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING, Any
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
 
@@ -57,14 +59,24 @@ def command(config: Config, fault: str, dry_run: bool, yes: bool, as_json: bool)
         if not outlook.reaper:
             note("no reaper is at work, so nothing will be taken back")
     ask(f"Drill {fault}?", yes)
-    signal.signal(signal.SIGTERM, _interrupt)
-    drill = Drill(store, config.limits, outlook, (lambda _: None) if as_json else _say)
+    say = (lambda _: None) if as_json else _say
+    drill = Drill(store, config.limits, outlook, say, sleep=_interrupted_sleep())
     return _print(drill.run(), as_json)
 
 
-def _interrupt(*_: Any) -> None:
-    """SIGTERM cleans up as Ctrl-C does."""
-    raise KeyboardInterrupt
+def _interrupted_sleep() -> Callable[[float], None]:
+    """A sleep that SIGINT and SIGTERM end with KeyboardInterrupt. Not in the middle of a call to
+    Redis, whose reply would be left for the clean-up to trip over."""
+    told = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: told.set())
+
+    def sleep(seconds: float) -> None:
+        if told.wait(seconds):
+            told.clear()
+            raise KeyboardInterrupt
+
+    return sleep
 
 
 def _say(moment: Moment) -> None:
