@@ -41,7 +41,7 @@ ONE = Work("one at a time", 1, 300, 16, False)
 MANY = Work("32 at a time", 32, 3000, 16, False)
 FIRST = Work("first token", 1, 200, 16, True)
 STREAMS = Work("16 streams", 16, 320, 128, True)
-PACED = Work("16 streams, 20 ms", 16, 32, 64, True, "mock-20ms")
+PACED = Work("16 streams, 20 ms", 16, 16, 128, True, "mock-20ms")
 WORKS = (ONE, MANY, FIRST, STREAMS, PACED)
 
 Repeat = dict[tuple[str, str], Loaded]
