@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from cogrid.model.limits import Limits
 from cogrid.model.names import Queue
 from cogrid.model.record import Record
-from cogrid.model.snapshot import Snapshot
 from cogrid.model.task import State
 from cogrid.ops.chosen import Choice, Chosen, choose
 from cogrid.ops.deeds import Deed, Deeds, deed, finished, planned, tell, try_each
 from cogrid.ops.operator import operator
-from cogrid.rules.admission import MEMORY_BYTES, QUEUED_SHARE
+from cogrid.rules.admission import queued_bytes_max
 from cogrid.rules.grid import Grid
 from cogrid.rules.places import Places
 from cogrid.rules.routing import Routing
@@ -96,7 +95,7 @@ def _plan(store: Store, verb: str, chosen: Chosen, routing: Routing, limits: Lim
     places = Places(Grid.of(snapshot, limits), routing)
     place = _revival if verb == RETRY else _again
     going = tuple(place(record, places) for record in chosen.records)
-    return Plan(verb, chosen, going, _bytes_max(snapshot))
+    return Plan(verb, chosen, going, queued_bytes_max(snapshot.server))
 
 
 def _again(record: Record, places: Places) -> Going:
@@ -141,7 +140,3 @@ def _told(record: Record, said: Sent | StoreError) -> Deed:
             return deed(record, False, f"too much is queued already: {said.amount} bytes")
         case _:
             return deed(record, False, _NOT[said.status])
-
-
-def _bytes_max(snapshot: Snapshot) -> int:
-    return int((snapshot.server.maxmemory_bytes or MEMORY_BYTES) * QUEUED_SHARE)
