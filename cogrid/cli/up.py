@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import signal
 import socket
 import subprocess
@@ -149,20 +148,17 @@ def _coordinator_address(config: Config, listen: str | None) -> str:
 def _api_key(config: Config, home: Path) -> str:
     """The key that clients of the opened grid use; made once, kept readable by the owner only."""
     from cogrid.cli.connect import UP_KEY, open_store
-    from cogrid.store.api_keys import ApiKey, digest, put_key, read_keys
+    from cogrid.ops.keys import know_key, new_secret
 
     path = home / UP_KEY
     if path.exists():
         secret = path.read_text().strip()
     else:
-        secret = f"cg-{secrets.token_urlsafe(24)}"
+        secret = new_secret()
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(secret + "\n")
     store = open_store(config)
-    if digest(secret) not in store.read(read_keys(store.keys)):
-        created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        facts = ApiKey(digest(secret)[:12], "cogrid up", trusted=True, created_at=created)
-        store.read(put_key(store.keys, secret, facts))
+    know_key(store, secret, "cogrid up", trusted=True)
     store.close()
     return secret
 

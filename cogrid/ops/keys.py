@@ -23,11 +23,26 @@ def new_key(
         )
     if any(key.label == label for key in keys(store)):
         raise ConflictError(f"there is a key {label!r} already", "choose another label")
-    secret = f"cg-{secrets.token_urlsafe(SECRET_BYTES)}"
+    secret = new_secret()
+    return secret, _put(store, secret, label, a_minute, trusted)
+
+
+def new_secret() -> str:
+    """A key that nobody has."""
+    return f"cg-{secrets.token_urlsafe(SECRET_BYTES)}"
+
+
+def know_key(store: Store, secret: str, label: str, trusted: bool) -> None:
+    """Let a key that exists already be known, once however often it is said."""
+    if digest(secret) not in store.read(read_keys(store.keys)):
+        _put(store, secret, label, 0, trusted)
+
+
+def _put(store: Store, secret: str, label: str, a_minute: int, trusted: bool) -> ApiKey:
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     facts = ApiKey(digest(secret)[:ID_CHARS], label, a_minute, trusted, created)
     store.read(put_key(store.keys, secret, facts))
-    return secret, facts
+    return facts
 
 
 def keys(store: Store) -> tuple[ApiKey, ...]:
