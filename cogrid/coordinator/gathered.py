@@ -9,7 +9,7 @@ from cogrid.model.chat import Delta, ToolCall
 
 
 class Gathered:
-    """What a run has said so far. Cleared where a run is void and another one begins."""
+    """What one run has said so far; another run has one of its own."""
 
     def __init__(self) -> None:
         self._contents: list[str] = []
@@ -55,10 +55,6 @@ class Gathered:
                 had.name or piece.name,
                 had.arguments + piece.arguments,
             )
-
-    def clear(self) -> None:
-        """Forget all of it."""
-        self.__init__()  # type: ignore[misc]
 
 
 def joined(had: Any, more: Any) -> Any:

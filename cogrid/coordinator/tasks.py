@@ -17,7 +17,6 @@ from cogrid.coordinator.checks import check, read_object, wrong
 from cogrid.coordinator.errors import NotTakenError, RefusedError
 from cogrid.coordinator.exchange import Exchange, LeftError, too_large
 from cogrid.coordinator.follower import Follower
-from cogrid.coordinator.gathered import Gathered
 from cogrid.coordinator.openai_answer import OpenAIVoice
 from cogrid.coordinator.placing import place
 from cogrid.coordinator.ran import Ran
@@ -222,8 +221,8 @@ async def _result(services: Services, known: Known) -> Any:
         await services.live.look(known.task.id)
         if not follower.ended:
             return None  # its text has already been dropped
-        gathered, ran = Gathered(), Ran.of(before(known))
-        end = await gather(follower, ran, gathered)
+        ran = Ran.of(before(known))
+        end, gathered = await gather(follower, ran)
         task = known.task
         speaker = Speaker(task.id, task.model, task.kind, task.submitted_at_ms / 1000)
         return msgspec.Raw(OpenAIVoice(speaker).whole(gathered, end, ran.facts()))

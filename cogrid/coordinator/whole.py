@@ -16,30 +16,27 @@ LOOK_S = 3600.0
 how often it looks at nothing."""
 
 
-async def gather(follower: Follower, ran: Ran, gathered: Gathered) -> End:
-    """Collect one task's answer to its end; text of a run that is over without one is void."""
-    run = -1
+async def gather(follower: Follower, ran: Ran) -> tuple[End, Gathered]:
+    """One task's end and its answer; text of a run that is over without one is void."""
+    run, gathered = -1, Gathered()
     while True:
         for entry in await follower.next(LOOK_S):
             item = entry.item
             if type(item) is Delta:
                 if entry.run != run:
-                    run = entry.run
-                    gathered.clear()
+                    run, gathered = entry.run, Gathered()
                 gathered.add(item)
                 continue
             ran.take(item)
             if type(item) is End:
-                return item
+                return item, gathered
             # A run begins or is void; it may also be read a second time, after a failover.
-            run = -1
-            gathered.clear()
+            run, gathered = -1, Gathered()
 
 
 async def whole(exchange: Exchange, follower: Follower, voice: Voice, ran: Ran) -> End:
     """Wait for the end and answer; RefusedError where the task failed."""
-    gathered = Gathered()
-    end = await gather(follower, ran, gathered)
+    end, gathered = await gather(follower, ran)
     if end.state is not State.DONE:
         raise failed(end)
     body = voice.whole(gathered, end, ran.facts())
