@@ -50,3 +50,14 @@ class Asked:
 def name_of(shown: str) -> str:
     """The normal name of a model as somebody wrote it."""
     return normal_model(shown.strip())
+
+
+def needs_of(images: bool, tools: bool, thinking: bool) -> tuple[str, ...]:
+    """What a model should support for this, in the words of an offer."""
+    wanted = {"vision": images, "tools": tools, "thinking": thinking}
+    return tuple(name for name, needed in wanted.items() if needed)
+
+
+def is_housekeeping(stream: bool, text: str) -> bool:
+    """True for a call of Open WebUI's own: never streamed, and its prompt says so."""
+    return not stream and text.startswith(TASK_MARK)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cogrid.coordinator.asked import TASK_MARK, Asked, name_of
+from cogrid.coordinator.asked import Asked, is_housekeeping, name_of, needs_of
 from cogrid.coordinator.checks import check, model_of, read_object, wrong
 from cogrid.coordinator.errors import RefusedError
 from cogrid.coordinator.messages import listen
@@ -58,8 +58,8 @@ def read_chat(body: bytes) -> Asked:
         stream=stream,
         payload=payload,
         prompt=Prompt(said.last, said.chars, said.images, tools),
-        needs=_needs(said.images, tools, payload),
-        housekeeping=not stream and said.last.startswith(TASK_MARK),
+        needs=needs_of(said.images, tools, _thinks(payload)),
+        housekeeping=is_housekeeping(stream, said.last),
         conversation=(said.system, said.first),
         goes_on=said.goes_on,
         load="" if messages else _load(payload),
@@ -81,8 +81,8 @@ def read_generate(body: bytes) -> Asked:
         stream=stream,
         payload=payload,
         prompt=Prompt(prompt, len(prompt), images),
-        needs=_needs(images, False, payload),
-        housekeeping=not stream and prompt.startswith(TASK_MARK),
+        needs=needs_of(images, False, _thinks(payload)),
+        housekeeping=is_housekeeping(stream, prompt),
         load=_load(payload) if empty else "",
     )
 
@@ -146,10 +146,5 @@ def _load(payload: dict[str, Any]) -> str:
     return "unload" if payload.get("keep_alive") in (0, "0", "0s") else "load"
 
 
-def _needs(images: bool, tools: bool, payload: dict[str, Any]) -> tuple[str, ...]:
-    needs = ["vision"] if images else []
-    if tools:
-        needs.append("tools")
-    if payload.get("think"):
-        needs.append("thinking")
-    return tuple(needs)
+def _thinks(payload: dict[str, Any]) -> bool:
+    return bool(payload.get("think"))

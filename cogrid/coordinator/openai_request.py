@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cogrid.coordinator.asked import TASK_MARK, Asked, name_of
+from cogrid.coordinator.asked import Asked, is_housekeeping, name_of, needs_of
 from cogrid.coordinator.checks import check, model_of, read_object, wrong
 from cogrid.coordinator.errors import RefusedError
 from cogrid.coordinator.messages import listen
@@ -59,8 +59,8 @@ def read_chat(body: bytes) -> Asked:
         stream=stream,
         payload=payload,
         prompt=Prompt(said.last, said.chars, said.images, tools),
-        needs=_needs(said.images, tools, payload),
-        housekeeping=not stream and said.last.startswith(TASK_MARK),
+        needs=needs_of(said.images, tools, _thinks(payload)),
+        housekeeping=is_housekeeping(stream, said.last),
         conversation=(said.system, said.first),
         goes_on=said.goes_on,
         include_usage=include_usage,
@@ -133,10 +133,5 @@ def _stream(payload: dict[str, Any]) -> tuple[bool, bool]:
     return stream, stream and options.get("include_usage") is True
 
 
-def _needs(images: bool, tools: bool, payload: dict[str, Any]) -> tuple[str, ...]:
-    needs = ["vision"] if images else []
-    if tools:
-        needs.append("tools")
-    if payload.get("reasoning_effort") not in (None, "none"):
-        needs.append("thinking")
-    return tuple(needs)
+def _thinks(payload: dict[str, Any]) -> bool:
+    return payload.get("reasoning_effort") not in (None, "none")
