@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from cogrid.cli.documents import answers
 from cogrid.cli.options import with_config, with_json
 from cogrid.cli.output import note, print_json, print_line
 from cogrid.errors import Exit
+from cogrid.signals import Told
 
 if TYPE_CHECKING:
     from cogrid.config import Config
@@ -67,9 +67,8 @@ def command(config: Config, fault: str, dry_run: bool, yes: bool, as_json: bool)
 def _interrupted_sleep() -> Callable[[float], None]:
     """A sleep that SIGINT and SIGTERM end with KeyboardInterrupt. Not in the middle of a call to
     Redis, whose reply would be left for the clean-up to trip over."""
-    told = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: told.set())
+    told = Told()
+    told.on_signals(signal.SIGINT, signal.SIGTERM)
 
     def sleep(seconds: float) -> None:
         if told.wait(seconds):

@@ -27,6 +27,7 @@ from cogrid.cli.free_port import check_free
 from cogrid.cli.options import with_config, with_log
 from cogrid.cli.output import note, print_line
 from cogrid.errors import CogridError, UnreachableError
+from cogrid.signals import Told
 
 if TYPE_CHECKING:
     from cogrid.config import Config
@@ -71,9 +72,8 @@ def command(config: Config, demo: bool, listen: str | None) -> None:
     cogrid up --demo
     cogrid up --listen 192.168.0.10
     """
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping = Told()
+    stopping.on_signals(signal.SIGTERM, signal.SIGINT)
     with contextlib.ExitStack() as stack:
         _run(config, demo, listen, stopping, stack)
 
@@ -82,7 +82,7 @@ def _run(
     config: Config,
     demo: bool,
     listen: str | None,
-    stopping: threading.Event,
+    stopping: Told,
     stack: contextlib.ExitStack,
 ) -> None:
     from cogrid.config import state_dir
@@ -270,7 +270,7 @@ def _stop(children: list[Child], drain_s: float) -> None:
             child.wait(deadline)
 
 
-def _start_reaper(config: Config, stopping: threading.Event, stack: contextlib.ExitStack) -> None:
+def _start_reaper(config: Config, stopping: Told, stack: contextlib.ExitStack) -> None:
     from cogrid.cli.connect import open_store
     from cogrid.reaper.loop import run
 
@@ -284,7 +284,7 @@ def _start_reaper(config: Config, stopping: threading.Event, stack: contextlib.E
     stack.callback(stopping.set)
 
 
-def _await_ready(address: str, children: list[Child], stopping: threading.Event) -> None:
+def _await_ready(address: str, children: list[Child], stopping: Told) -> None:
     """Until the coordinator accepts connections; a child that cannot start ends everything."""
     host, _, port = address.rpartition(":")
     while not stopping.wait(0.05):

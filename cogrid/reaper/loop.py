@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable
-from threading import Event
 
 from cogrid.errors import UnreachableError
 from cogrid.model.limits import Limits
 from cogrid.reaper.one_pass import Report, one_pass
 from cogrid.rules.routing import Routing
+from cogrid.signals import Told
 from cogrid.store.client import Store
 from cogrid.store.fitness import read_fitness, require
 from cogrid.store.refusal import StoreError
@@ -29,7 +29,7 @@ def run(
     store: Store,
     limits: Limits,
     routing: Routing,
-    stop: Event,
+    stop: Told,
     on_turn: Callable[[], None] = lambda: None,
 ) -> None:
     """Pass, wait, pass, until ``stop`` is set. The store is this loop's own. on_turn: called after

@@ -14,6 +14,7 @@ from cogrid.ops.drill import Drill, Moment, plan_drill
 from cogrid.reaper.loop import run as run_reaper
 from cogrid.rules.drill import NOTICED, Fault, bound_s
 from cogrid.rules.routing import Routing
+from cogrid.signals import Told
 from cogrid.store.address import parse_address
 from cogrid.store.client import Store
 from tests.reaper.stage import Stage
@@ -26,7 +27,7 @@ LIMITS = Limits().scaled(0.1)
 @contextlib.contextmanager
 def reaping(server: Server) -> Iterator[None]:
     """A reaper at work, past the hold of its first pass."""
-    stop, store = threading.Event(), Store.connect(parse_address(server.url))
+    stop, store = Told(), Store.connect(parse_address(server.url))
     stage = Stage(server, LIMITS)
     stage.settle()
     thread = threading.Thread(target=run_reaper, args=(store, LIMITS, Routing(), stop))

@@ -17,6 +17,7 @@ from cogrid.reaper.loop import run, wait_s
 from cogrid.reaper.once import once
 from cogrid.reaper.one_pass import Report
 from cogrid.rules.routing import Routing
+from cogrid.signals import Told
 from tests.reaper.stage import MODEL, Stage
 from tests.servers import Server
 from tests.wait import until
@@ -27,7 +28,7 @@ QUICK = replace(Limits(), tick_s=0.05, lease_s=0.4, renew_s=0.1)
 @contextmanager
 def looping(stage: Stage) -> Iterator[threading.Thread]:
     """The loop in a thread, with a store of its own."""
-    stop = threading.Event()
+    stop = Told()
     caught: list[BaseException] = []
 
     def work() -> None:
