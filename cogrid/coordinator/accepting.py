@@ -101,6 +101,9 @@ async def accept(services: Services, task: Submission, created_s: float) -> Acce
             services.departures.withdraw(task.id)
         raise
     match submitted.status:
+        case "exists" if submitted.fingerprint != task.fingerprint:
+            # Both were under way when each looked for the other.
+            raise _mismatch()
         case "new" | "exists":
             queue = submitted.queue or task.queue
             return Accepted(
@@ -133,11 +136,15 @@ async def accepted_before(
     if known is None:
         return None
     if known.fingerprint != print_:
-        message = "this Idempotency-Key was used for another request"
-        raise RefusedError("idempotency_mismatch", message, "use a new key for each request")
+        raise _mismatch()
     if not await listen(services, follower):
         return None
     return before(known)
+
+
+def _mismatch() -> RefusedError:
+    message = "this Idempotency-Key was used for another request"
+    return RefusedError("idempotency_mismatch", message, "use a new key for each request")
 
 
 async def listen(services: Services, follower: Follower) -> bool:

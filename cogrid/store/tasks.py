@@ -52,13 +52,15 @@ class Submission:
 @dataclass(frozen=True, slots=True)
 class Submitted:
     """status: new, exists, full, bytes, no_body or not_ready (a chore's worker). place: 1 is next.
-    state: of the one that exists. amount: the depth of a full queue, or the bytes queued."""
+    state, fingerprint: of the one that exists. amount: the depth of a full queue, or the bytes
+    queued."""
 
     status: str
     queue: str = ""
     place: int = 0
     state: str = ""
     amount: int = 0
+    fingerprint: str = ""
 
 
 def submit(keys: Keys, task: Submission) -> Call[Submitted]:
@@ -84,7 +86,8 @@ def _submitted(reply: Any) -> Submitted:
     if status == "new":
         return Submitted(status, queue=text(reply[1]), place=int(reply[2]))
     if status == "exists":
-        return Submitted(status, state=text(reply[1]), queue=text(reply[2] or b""))
+        state, queue, fingerprint = (text(part or b"") for part in reply[1:4])
+        return Submitted(status, queue, state=state, fingerprint=fingerprint)
     return Submitted(status, amount=int(reply[1]) if len(reply) > 1 else 0)
 
 

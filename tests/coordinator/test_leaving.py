@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cogrid.model.task import Task
+from cogrid.store.script import Call
 from tests.coordinator.stage import LIMITS, Stage, chat, eventually
 
 PATHS = ("/v1/chat/completions", "/api/chat")
@@ -137,6 +138,33 @@ async def test_another_request_under_the_key_of_one_that_is_kept_ends_nothing(gr
     await worker.say(task, "undisturbed")
     assert (await worker.done(task)).state == "done"
     assert (await first).json()["choices"][0]["message"]["content"] == "undisturbed"
+
+
+async def test_of_two_requests_at_once_under_one_key_one_is_refused(
+    grid: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both look before either is submitted."""
+    store = grid.coordinator.services.store
+    do, both_looked = store.do, asyncio.Barrier(2)
+
+    async def late(call: Call[Any]) -> Any:
+        if call.name == "submit":
+            await both_looked.wait()
+        return await do(call)
+
+    monkeypatch.setattr(store, "do", late)
+    headers = {"Idempotency-Key": "k3", "X-Cogrid-On-Close": "keep"}
+    bodies = (chat("one thing"), chat("another"))
+    both = [
+        asyncio.create_task(grid.http.post(PATHS[0], json=body, headers=headers)) for body in bodies
+    ]
+    await grid.workers["esxi"].answer("to the first")
+    answers = sorted([await one for one in both], key=lambda answer: answer.status_code)
+    assert [answer.status_code for answer in answers] == [200, 422]
+    assert answers[0].json()["choices"][0]["message"]["content"] == "to the first"
+    assert answers[1].json()["error"]["code"] == "idempotency_mismatch"
+    await eventually(lambda: nothing_to_tell(grid))
+    assert int(await grid.call("HGET", grid.store.keys.totals, "done")) == 1
 
 
 async def nothing_to_tell(grid: Stage) -> bool:

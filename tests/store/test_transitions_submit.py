@@ -78,6 +78,14 @@ def test_a_submission_sent_twice_is_one(world: World) -> None:
     assert world.changes() == {}
 
 
+def test_a_submission_is_told_what_the_one_before_it_asked(world: World) -> None:
+    """Two that were under way at once under one id: only this tells the second that its own
+    request is another one."""
+    submitted(world, fingerprint="first")
+    again = submitted(world, fingerprint="second")
+    assert again == Submitted("exists", SHARED, state="pending", fingerprint="first")
+
+
 def test_a_submission_of_an_ended_task_answers_its_state(world: World) -> None:
     world.seed(seed.ended("t1", "failed"))
     assert submitted(world) == Submitted("exists", SHARED, state="failed")

@@ -7,15 +7,15 @@
 --         9 queue_timeout_ms (0 none)  10 keep_ms  11 orphan_ms (0: no client's lease)
 --         12 follower ('' none)  13 user  14 band  15 'kind'  16 kind, then name, value… of further
 --         hash fields
--- reply   {'new', queue, place (1 first)} | {'exists', state, queue} | {'full', depth}
---         | {'bytes', queued bytes} | {'no_body'} | {'not_ready'}: a chore's worker
+-- reply   {'new', queue, place (1 first)} | {'exists', state, queue, fingerprint}
+--         | {'full', depth} | {'bytes', queued bytes} | {'no_body'} | {'not_ready'}: a chore's worker
 local BODY_MS = 60000
 local id, queue = ARGV[2], ARGV[3]
 local task = load(id)
 if task then
   -- A body that was set beside once more has brought its TTL.
   if not TERMINAL[task.state] then redis.call('PERSIST', body_key(id)) end
-  return {'exists', task.state, task.queue}
+  return {'exists', task.state, task.queue, task.fingerprint or ''}
 end
 
 local owner = owner_of(queue)
