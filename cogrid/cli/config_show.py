@@ -59,6 +59,8 @@ def command(
     )
     if found.domains and not section:
         note(f"domains: {', '.join(found.domains)}")
+    if found.hosts and not section:
+        note(f"hosts: {', '.join(found.hosts)}")
     note(f"file: {found.file or 'none'}")
 
 

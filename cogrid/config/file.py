@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-_HEADER = re.compile(r"\s*\[+\s*([A-Za-z0-9_.\-]+)\s*\]+")
+_HEADER = re.compile(r"\s*(\[+)\s*([A-Za-z0-9_.\-]+)\s*\]+")
 _KEY = re.compile(r"\s*([A-Za-z0-9_.\-]+)\s*=")
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A file's tables, and the line of each ``section.key``, ``section``, and ``domain#n``."""
+    """A file's tables, and the line of each ``section.key``, ``section``, and of the n-th table of
+    a list, ``domain#n`` and ``host#n``."""
 
     path: str = ""
     tables: dict[str, Any] = field(default_factory=dict)
@@ -61,13 +63,13 @@ def _lines(text: str) -> dict[str, int]:
     """Where each key stands. A line within a text of several lines may pass for a key; that only
     makes a line number wrong."""
     lines: dict[str, int] = {}
-    section, domains = "", 0
+    section, seen = "", Counter[str]()
     for number, line in enumerate(text.splitlines(), start=1):
         if header := _HEADER.match(line):
-            section = header[1]
-            if section == "domain":
-                section = f"domain#{domains}"
-                domains += 1
+            section = header[2]
+            if header[1] == "[[":
+                seen[section] += 1
+                section = f"{section}#{seen[section] - 1}"
             lines.setdefault(section, number)
         elif key := _KEY.match(line):
             lines.setdefault(f"{section}.{key[1]}" if section else key[1], number)

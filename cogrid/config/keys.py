@@ -72,10 +72,20 @@ def variable(key: str) -> str:
 def value_of(key: str, value: object) -> object:
     """The value in the type of its key; text is read, as from a variable. WrongValueError."""
     kind = str(known()[key].type)
-    found = _from_text(kind, value) if isinstance(value, str) else _from_toml(kind, value)
-    if found is None:
+    return _found(kind, _from_text(kind, value) if isinstance(value, str) else _toml(kind, value))
+
+
+def typed(kind: str, value: object) -> object:
+    """A value of a TOML file in the type of its field, such as ``tuple[str, ...]``.
+    WrongValueError."""
+    is_text = kind == "str" and isinstance(value, str)
+    return _found(kind, value if is_text else _toml(kind, value))
+
+
+def _found(kind: str, value: object | None) -> object:
+    if value is None:
         raise WrongValueError(f"write {_WANTED[kind]}")
-    return found
+    return value
 
 
 def _from_text(kind: str, text: str) -> object | None:
@@ -99,7 +109,7 @@ def _number(kind: str, text: str) -> object | None:
     return number if math.isfinite(number) else None
 
 
-def _from_toml(kind: str, value: object) -> object | None:
+def _toml(kind: str, value: object) -> object | None:
     if isinstance(value, bool):
         return value if kind == "bool" else None
     if isinstance(value, int) and kind in ("int", "float"):

@@ -26,9 +26,12 @@ from cogrid.model.limits import Limits
 from cogrid.model.names import normal_model
 
 if TYPE_CHECKING:
+    from cogrid.model.host import Host
     from cogrid.rules.domain import Domain
 
 COMMAND_LINE = "command line"
+LISTS = ("domain", "host")
+"""Tables of which there may be several; they stand in the file only."""
 OTHER_VARIABLES = ("COGRID_CONFIG", "COGRID_TIME_SCALE")
 
 
@@ -70,7 +73,7 @@ def load_effective(
         raise ConfigError((str(error),)) from error
     problems: list[str] = []
     given = [*_from_file(file, problems), *_from_env(env, problems), *_from_flags(flags or {})]
-    domains = _domains(file, problems)
+    domains, hosts = _domains(file, problems), _hosts(file, problems)
     values: dict[str, object] = {}
     taken: dict[str, Given] = {}
     for each in given:
@@ -85,6 +88,7 @@ def load_effective(
         config,
         redis=replace(config.redis, password=_password(config, taken, problems)),
         routing=replace(config.routing, domains=domains),
+        hosts=hosts,
         limits=config.limits.scaled(scale) if scale != 1 else config.limits,
         time_scale=scale,
     )
@@ -103,14 +107,26 @@ def _domains(file: Read, problems: list[str]) -> tuple[Domain, ...]:
     return domains
 
 
+def _hosts(file: Read, problems: list[str]) -> tuple[Host, ...]:
+    if "host" not in file.tables:
+        return ()
+    from cogrid.config.hosts import read_hosts
+
+    hosts, wrong_hosts = read_hosts(file)
+    problems += wrong_hosts
+    return hosts
+
+
 def _from_file(file: Read, problems: list[str]) -> Iterable[Given]:
-    sections = (*SECTIONS, "domain")
+    sections = (*SECTIONS, *LISTS)
     for section, table in file.tables.items():
         if section not in sections:
             problems.append(f"{file.source(section)}: {section} {unknown(section, sections)}")
-        elif section != "domain" and not isinstance(table, dict):
+        elif section in LISTS:
+            continue
+        elif not isinstance(table, dict):
             problems.append(f"{file.source(section)}: {section}: write it as a table [{section}]")
-        elif section != "domain":
+        else:
             yield from _from_table(file, section, table, problems)
 
 

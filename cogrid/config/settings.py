@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cogrid.model.host import Host
 from cogrid.model.limits import Limits
 from cogrid.rules.routing import Routing
 
@@ -80,6 +81,7 @@ class Config:
     log: Log = field(default_factory=Log)
     limits: Limits = field(default_factory=Limits)
     routing: Routing = field(default_factory=Routing)
+    hosts: tuple[Host, ...] = ()
     time_scale: float = 1.0
     file: str = ""
 

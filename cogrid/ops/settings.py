@@ -31,12 +31,14 @@ class Setting:
 @dataclass(frozen=True, slots=True)
 class Settings:
     """file: the one that was read, null where there is none. time_scale: by which durations are
-    multiplied already; 1 but in tests. domains: the names of the rules, in order."""
+    multiplied already; 1 but in tests. domains: the names of the rules, in order. hosts: the
+    addresses of the machines."""
 
     file: str | None
     time_scale: float
     settings: tuple[Setting, ...]
     domains: tuple[str, ...]
+    hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ def settings(found: Effective) -> Settings:
         for source in (found.sources.get(f"{section}.{each.name}", DEFAULT),)
     )
     names = tuple(rule.name for rule in config.routing.domains)
-    return Settings(config.file or None, config.time_scale, rows, names)
+    addresses = tuple(host.address for host in config.hosts)
+    return Settings(config.file or None, config.time_scale, rows, names, addresses)
 
 
 def user_file(env: Mapping[str, str]) -> Path:

@@ -12,12 +12,14 @@ import pytest
 
 from cogrid.config import Config, load
 from cogrid.config.keys import SECTIONS, known, variable
+from cogrid.model.host import Host
 from cogrid.rules.domain import LOOK_CHARS, Domain
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = (ROOT / "cogrid.example.toml").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
 DOMAIN_KEYS = [each.name for each in fields(Domain)]
+HOST_KEYS = [each.name for each in fields(Host)]
 
 
 def default(key: str) -> Any:
@@ -27,7 +29,7 @@ def default(key: str) -> Any:
 
 def rows(section: str) -> dict[str, str]:
     """Key -> default, of the section's table in the page."""
-    heading = f"## `[[{section}]]`" if section == "domain" else f"## `[{section}]`"
+    heading = f"## `[[{section}]]`" if section in ("domain", "host") else f"## `[{section}]`"
     body = PAGE.partition(heading)[2].partition("\n## ")[0]
     return dict(re.findall(r"^\| `(\w+)` \| (?:`([^|]*)`)? ?\| .+ \|$", body, re.MULTILINE))
 
@@ -46,9 +48,32 @@ def test_the_example_has_every_key_once() -> None:
     assert told == list(known())
 
 
+def uncommented(first: str, end: str) -> str:
+    """A part of the example that stands there as a comment."""
+    body = EXAMPLE[EXAMPLE.index(first) :].partition(end)[0]
+    return re.sub(r"^# ?", "", body, flags=re.MULTILINE)
+
+
+def test_the_host_in_the_example_works(tmp_path: Path) -> None:
+    text = uncommented("# [[host]]", "\n\n")
+    file = tmp_path / "cogrid.toml"
+    file.write_text(text, encoding="utf-8")
+    (host,) = load(str(file), {}).hosts
+    assert (host.address, host.id) == ("192.168.0.41", "esxi")
+    assert list(tomllib.loads(text)["host"][0]) == HOST_KEYS
+
+
+def test_the_page_has_every_key_of_a_host() -> None:
+    told = {key: tomllib.loads(f"x = {text or '0'}")["x"] for key, text in rows("host").items()}
+    assert list(told) == HOST_KEYS
+    defaults = {each.name: each.default for each in fields(Host)}
+    for key in HOST_KEYS[1:]:
+        value = told[key]
+        assert (tuple(value) if isinstance(value, list) else value) == defaults[key], key
+
+
 def test_the_domains_in_the_example_work(tmp_path: Path) -> None:
-    start = EXAMPLE.index("# [[domain]]")
-    text = re.sub(r"^# ?", "", EXAMPLE[start:], flags=re.MULTILINE)
+    text = uncommented("# [[domain]]", "\n# Machines")
     file = tmp_path / "cogrid.toml"
     file.write_text(text, encoding="utf-8")
     names = [rule.name for rule in load(str(file), {}).routing.domains]
