@@ -32,7 +32,7 @@ EXITS = (
     ("`diagnose`, `doctor`, `spof`, `worker why-idle`: something was found", 3),
     ("`status --check`: a worker, a queue or the server needs attention", 3),
     ("`model list --drift`: a model is not the same everywhere", 3),
-    ("`worker run --trial`: a model failed", 3),
+    ("`worker run --trial`: something would keep the worker from work", 3),
     ("Redis or the coordinator cannot be reached, or refuses what is needed", 4),
     ("some of several hosts failed", 5),
     ("`worker run`: another machine has taken its name; a unit must not start it again", 75),

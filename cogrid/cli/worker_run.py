@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from cogrid.cli.documents import answers
 from cogrid.cli.options import in_config, with_config, with_log
+from cogrid.cli.output import print_json
+from cogrid.errors import Exit, UsageError
 
 if TYPE_CHECKING:
     from cogrid.config import Config
+
+T = TypeVar("T")
 
 
 @click.command()
@@ -25,8 +30,10 @@ if TYPE_CHECKING:
     "--trial",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="Only find the engine and probe its models, within this time.",
+    help="Only find the engine, probe its models and ask Redis, within this time.",
 )
+@click.option("--json", "as_json", is_flag=True, help="Of a trial: one JSON document.")
+@answers("cogrid.model.trial:Trial", "Only with --trial.")
 @with_config
 @with_log
 @in_config(
@@ -36,8 +43,11 @@ if TYPE_CHECKING:
     slots="worker.slots",
     models="worker.models",
 )
-def command(config: Config, trial: float | None) -> int:
+def command(config: Config, trial: float | None, as_json: bool) -> int:
     """Run the worker until SIGTERM: it then finishes what it runs, at most drain_timeout_s.
+
+    With --trial: its start up to the end of the probes. No name is taken, nothing is registered or
+    claimed, and whoever runs under this name goes on.
 
     \b
     cogrid worker run
@@ -45,21 +55,32 @@ def command(config: Config, trial: float | None) -> int:
     cogrid worker run --trial 60
 
     \b
-    Exit codes: 0 ended as it was told to, 3 a model failed in a trial,
+    Exit codes: 0 ended as it was told to, 3 a trial found something that keeps it from work,
     75 another machine has taken its name (a unit must not start it again).
     """
-    if trial is not None:
-        from cogrid.worker.trial import trial as try_out
-
-        return _on_fast_loop(try_out(config, trial))
     from cogrid.cli.connect import address_of
+
+    if trial is not None:
+        return _try(config, trial, as_json)
+    if as_json:
+        raise UsageError("--json belongs to --trial", "add --trial SECONDS, or leave it out")
     from cogrid.config import state_dir
     from cogrid.worker.life import live
 
     return _on_fast_loop(live(config, address_of(config), state_dir(config, os.environ)))
 
 
-def _on_fast_loop(work: Coroutine[Any, Any, int]) -> int:
+def _try(config: Config, limit_s: float, as_json: bool) -> int:
+    from cogrid.cli.connect import address_of
+    from cogrid.worker.trial import trial
+
+    found = _on_fast_loop(trial(config, limit_s, address=address_of(config)))
+    if as_json:
+        print_json(found)
+    return Exit.OK if found.fine else Exit.FINDINGS
+
+
+def _on_fast_loop(work: Coroutine[Any, Any, T]) -> T:
     """uvloop halves what a token costs; it comes with the coordinator's server, but not on every
     platform."""
     from cogrid.worker.event_loop import new_event_loop

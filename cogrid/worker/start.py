@@ -33,14 +33,20 @@ class Place:
         return ("gpu_inference" if self.gpu else "cpu_inference",)
 
 
-async def find_place(config: Config, engine: Engine | None, alive: Callable[[], None]) -> Place:
+async def find_place(
+    config: Config,
+    engine: Engine | None,
+    alive: Callable[[], None],
+    missed: Callable[[EngineError], None] = lambda _: None,
+) -> Place:
     """The engine, however long it takes to come up; one log line a cause. alive: called at each
-    look. engine: given where it is known."""
+    look. missed: called when it is not there. engine: given where it is known."""
     cause = ""
     while True:
         try:
             return await _ask(config, engine)
         except EngineError as error:
+            missed(error)
             if error.message != cause:
                 cause = error.message
                 hint = f" ({error.hint})" if error.hint else ""

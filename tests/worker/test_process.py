@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -27,7 +28,12 @@ async def a_process(
     command = ("-m", "cogrid.cli.main", "worker", "run", "--id", "esxi", "--engine", "demo")
     environment = {**os.environ, "COGRID_REDIS_URL": server.url, "XDG_STATE_HOME": str(home), **env}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, *command, *words, env=environment, stderr=asyncio.subprocess.PIPE
+        sys.executable,
+        *command,
+        *words,
+        env=environment,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
     )
     try:
         yield process
@@ -84,20 +90,28 @@ async def test_a_killed_one_is_replaced_at_once_under_its_name(
         await until_async(replaced, what="the new process to have the name")
 
 
-async def test_a_trial_needs_no_redis_and_tells_by_its_status(
-    server: Server, grid: Grid, tmp_path: Path
-) -> None:
-    nowhere = {"COGRID_REDIS_URL": "redis://127.0.0.1:9/0"}
-    async with a_process(server, tmp_path, "--trial", "20", **nowhere) as process:
+async def test_a_trial_tells_by_its_status(server: Server, grid: Grid, tmp_path: Path) -> None:
+    async with a_process(server, tmp_path, "--trial", "20") as process:
         text = await said(process)
     assert process.returncode == 0
     assert "[sanity] checking demo-echo ... OK" in text
+    assert "[redis] OK" in text
+    nowhere = {"COGRID_REDIS_URL": "redis://127.0.0.1:9/0"}
     words = ("--trial", "20", "--models", "gemma3:1b")
     async with a_process(server, tmp_path, *words, **nowhere) as process:
         text = await said(process)
     assert process.returncode == 3
+    assert "[redis] FAILED: Redis at redis://127.0.0.1:9/0 cannot be reached" in text
     assert "[trial] gemma3:1b: missing" in text
     assert await grid.worker() is None
+
+
+async def test_a_trial_as_json(server: Server, grid: Grid, tmp_path: Path) -> None:
+    async with a_process(server, tmp_path, "--trial", "20", "--json") as process:
+        found = json.loads((await process.communicate())[0])
+    assert process.returncode == 0
+    assert (found["schema"], found["engine_url"], found["redis"]["error"]) == (1, "demo:", None)
+    assert [model["state"] for model in found["models"]] == ["ok"]
 
 
 async def test_wrong_words_are_told_with_what_is_right(server: Server, tmp_path: Path) -> None:

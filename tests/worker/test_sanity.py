@@ -12,8 +12,10 @@ from cogrid.engine.api import EngineError, Fault, Listed
 from cogrid.model.limits import Limits
 from cogrid.model.task import State
 from cogrid.model.worker import OfferState
+from cogrid.store.address import parse_address
 from cogrid.worker.trial import trial
-from tests.wait import until_async
+from tests.servers import Server
+from tests.wait import until, until_async
 from tests.worker.grid import Grid
 from tests.worker.puppet import Puppet
 
@@ -144,20 +146,55 @@ async def test_a_probe_that_hangs_ends_at_its_limit() -> None:
 
     limits = replace(Limits(), load_s=0.1, prompt_s=0.1, tick_s=0.1)
     config = Config(worker=WorkerSettings(id="esxi"), limits=limits)
-    assert await trial(config, 10.0, Hanging()) == 3
+    found = await trial(config, 10.0, Hanging())
+    assert [(m.name, m.state) for m in found.models] == [("gemma3:1b", "failed")]
+    assert not found.fine
 
 
-async def test_a_trial_tells_by_its_status(told: pytest.LogCaptureFixture) -> None:
+async def test_a_trial_tells_what_it_found(told: pytest.LogCaptureFixture) -> None:
     config = Config(worker=WorkerSettings(id="esxi"), limits=Limits().scaled(0.1))
     engine = Puppet("gemma3:1b", "llama3.2:1b")
-    assert await trial(config, 5.0, engine) == 0
+    found = await trial(config, 5.0, engine)
+    assert found.fine
+    assert (found.worker, found.engine_error, found.redis) == ("esxi", None, None)
     assert "[trial] 2 of 2 models are fine" in told.messages
     engine.refusals["llama3.2:1b"] = BROKEN
-    assert await trial(config, 5.0, engine) == 3
+    found = await trial(config, 5.0, engine)
+    assert [(m.name, m.state, m.reason) for m in found.models] == [
+        ("gemma3:1b", OfferState.OK, None),
+        ("llama3.2:1b", OfferState.FAILED, BROKEN.message),
+    ]
+    assert not found.fine
     assert "[trial] llama3.2:1b: failed" in told.messages
     assert "[trial] 1 of 2 models are fine" in told.messages
     engine.models.clear()
-    assert await trial(config, 5.0, engine) == 3
-    missing = Config(worker=WorkerSettings(id="esxi", engine="http://127.0.0.1:9"))
-    assert await trial(missing, 0.3) == 3
+    assert not (await trial(config, 5.0, engine)).fine
+
+
+async def test_a_trial_without_an_engine_says_who_was_asked(
+    told: pytest.LogCaptureFixture,
+) -> None:
+    config = Config(worker=WorkerSettings(id="esxi", engine="http://127.0.0.1:9"))
+    found = await trial(config, 0.3)
+    assert (found.engine, found.models, found.fine) == (None, (), False)
+    assert "127.0.0.1:9" in (found.engine_error or "")
     assert "[trial] not done within 0.3 s" in told.messages
+
+
+async def test_a_trial_writes_to_redis_and_leaves_nothing_there(server: Server) -> None:
+    config = Config(worker=WorkerSettings(id="esxi"))
+    found = await trial(config, 5.0, Puppet(), parse_address(server.url))
+    assert found.redis is not None
+    assert (found.redis.error, found.fine) == (None, True)
+    assert abs(found.redis.ahead_s or 0.0) < 1.0
+    assert server.client.exists("worker:esxi", "grid:workers", "grid:events") == 0
+    until(lambda: not server.client.keys(), what="the one key to go by itself")
+
+
+async def test_a_trial_tells_why_redis_cannot_be_used_from_here() -> None:
+    config = Config(worker=WorkerSettings(id="esxi"))
+    found = await trial(config, 5.0, Puppet(), parse_address("redis://:secret@127.0.0.1:9/0"))
+    assert found.redis is not None
+    assert "cannot be reached" in (found.redis.error or "")
+    assert "secret" not in repr(found)
+    assert (found.redis.ahead_s, found.fine) == (None, False)
