@@ -78,6 +78,7 @@ def submission(
         band=route.band,
         domain=route.domain,
         api_key=caller.key,
+        ticket=secrets.token_hex(8),
         needs=asked.needs,
         why="; ".join(route.reasons),
         queue_timeout_ms=ms(admitted.queue_timeout_s or 0),
@@ -172,7 +173,7 @@ async def _until_said(services: Services, task: Submission) -> Submitted:
 
     async def once() -> Submitted:
         if len(task.body) > INLINE_BYTES:
-            await store.hand_over(task.id, task.body, BODY_TTL_S)
+            await store.hand_over(task.id, task.ticket, task.body, BODY_TTL_S)
         return await store.do(call)
 
     return await ask_again(services, once)

@@ -74,9 +74,10 @@ class AsyncStore:
         """Put a hint into an inbox, to wake whoever blocks on it."""
         await self._calls.call("ZADD", self.keys.inbox(name), "0", member)
 
-    async def hand_over(self, task: str, body: bytes, ttl_s: int) -> None:
+    async def hand_over(self, task: str, ticket: str, body: bytes, ttl_s: int) -> None:
         """SET a large body beside the submit that will take it over."""
-        await self._calls.call("SET", self.keys.body(task), body, "EX", ttl_s)
+        beside = self.keys.body_beside(task, ticket)
+        await self._calls.call("SET", beside, body, "EX", ttl_s)
 
     async def ping(self) -> None:
         """StoreError unless the server answers."""

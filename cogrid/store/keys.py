@@ -37,6 +37,7 @@ KEYS: tuple[KeySpec, ...] = (
     _spec(r"wake:@.+", "zset", False, "60 s"),
     _spec(r"task:[^:]+", "hash", True, "TTL from its end on"),
     _spec(r"task:[^:]+:body", "string", True, "its end; a dead letter's after 7 days"),
+    _spec(r"task:[^:]+:body:[^:]+", "string", False, "60 s, or with the submit that takes it over"),
     _spec(r"task:[^:]+:out", "stream", True, "TTL from its end on"),
     _spec(r"grid:(workers|due|clients|queues|models|finished|dead)", "zset", True, "never"),
     _spec(r"grid:(reaper|totals|keys)", "hash", True, "never"),
@@ -96,6 +97,10 @@ class Keys:
     def body(self, task: str) -> str:
         """string: the request"""
         return f"{self.prefix}task:{task}:body"
+
+    def body_beside(self, task: str, ticket: str) -> str:
+        """string: a large request of one submission, until that takes it over"""
+        return f"{self.body(task)}:{ticket}"
 
     def out(self, task: str) -> str:
         """stream: the answer"""

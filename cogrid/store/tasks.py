@@ -21,7 +21,8 @@ class Submission:
     """Everything that submit needs. Durations in ms; 0 means none (queue_timeout) or no client's
     lease (orphan). shared: the queue that stands in where ``queue`` is a worker's own and that
     worker cannot take it now. announce: tell the followers of a claim too (status frames).
-    fingerprint: of the request, where the same id may be submitted with another one."""
+    fingerprint: of the request, where the same id may be submitted with another one. ticket:
+    random, tells submissions under one id apart."""
 
     id: TaskId
     kind: Kind
@@ -40,6 +41,7 @@ class Submission:
     needs: tuple[str, ...] = ()
     why: str = ""
     fingerprint: str = ""
+    ticket: str = ""
     queue_timeout_ms: int = 300_000
     keep_ms: int = 600_000
     orphan_ms: int = 60_000
@@ -76,7 +78,7 @@ def submit(keys: Keys, task: Submission) -> Call[Submitted]:
     args: tuple[Arg, ...] = (
         task.id, task.queue, task.shared, inline, len(task.body), task.queue_max, task.bytes_max,
         task.queue_timeout_ms, task.keep_ms, task.orphan_ms if task.on_close != "keep" else 0,
-        task.follower, task.user, int(task.band),
+        task.follower, task.user, int(task.band), task.ticket,
     )  # fmt: skip
     return Call("submit", keys.task(task.id), (keys.prefix, *args, *fields), _submitted)
 

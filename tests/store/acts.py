@@ -27,6 +27,7 @@ from cogrid.store.passes import (
 )
 from cogrid.store.script import Call
 from cogrid.store.tasks import (
+    INLINE_BYTES,
     Claim,
     Outcome,
     Submission,
@@ -47,6 +48,7 @@ T1, T2, ESXI = TaskId("t1"), TaskId("t2"), WorkerId("esxi")
 TOKEN = Token("esxi1:1:1")
 SHARED_QUEUE, OWN_QUEUE = Queue(SHARED), Queue(OWN)
 NEXT = Claim(ESXI, "esxi1", 2, 2, ((OWN, False), (SHARED, True)), 90_000)
+LARGE = b"x" * (INLINE_BYTES + 1)
 USAGE = b'{"prompt_tokens":3,"completion_tokens":4}'
 
 
@@ -86,6 +88,10 @@ ACTS: dict[str, Act] = {
     "submit": Act((seed.mark(),), lambda k: submit(k, _submission(SHARED_QUEUE))),
     "submit to a worker": Act(
         (seed.mark(), seed.worker()), lambda k: submit(k, _submission(OWN_QUEUE))
+    ),
+    "submit a large body": Act(
+        (seed.mark(), lambda client, keys: client.set(keys.body_beside("t1", "7c"), LARGE, ex=60)),
+        lambda k: submit(k, replace(_submission(SHARED_QUEUE), body=LARGE, ticket="7c")),
     ),
     "submit a chore": Act((seed.mark(), seed.worker()), lambda k: submit(k, replace(
         _submission(OWN_QUEUE), kind=Kind.PULL, band=Band.OPERATOR, on_close=OnClose.KEEP))),

@@ -20,6 +20,7 @@ NAMES = {
     "worker": "esxi", "worker_tasks": "esxi", "worker_chores": "esxi", "worker_revoked": "esxi",
     "worker_fenced": "esxi", "inbox": "c1-5f",
     "task": "cb305e3a", "body": "cb305e3a", "out": "cb305e3a", "usage": "2026-06-07",
+    "body_beside": "cb305e3a 7c1d",
 }  # fmt: skip
 
 
@@ -31,7 +32,7 @@ def names(keys: Keys) -> dict[str, str]:
         if not callable(build):
             found[name] = build
         elif name in NAMES:
-            found[name] = build(NAMES[name])
+            found[name] = build(*NAMES[name].split())
         else:
             found[name] = build(shared_queue("cpu", MODEL))
             found[f"own {name}"] = build(own_queue("cpu", "esxi"))

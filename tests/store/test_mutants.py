@@ -30,7 +30,7 @@ Change = tuple[str, str, str]
 TABLES: dict[str, tuple[Callable[[World], Any], tuple[Change, ...]]] = {
     "a submission is accepted twice": (
         submits.test_a_submission_sent_twice_is_one,
-        (("submit", "if task then\n", "if false then\n"),),
+        (("submit", "if task then return {'exists'", "if false then return {'exists'"),),
     ),
     "a submission arms no marker": (
         submits.test_a_submission_stands_everywhere_it_must,
@@ -44,10 +44,14 @@ TABLES: dict[str, tuple[Callable[[World], Any], tuple[Change, ...]]] = {
         submits.test_users_take_turns,
         (("submit", "'f:' .. band .. ':' .. user", "'f:' .. band"),),
     ),
-    "a body set beside again ends after a minute": (
-        submits.test_a_body_set_beside_once_more_stays,
-        (("submit", "if not TERMINAL[task.state] then redis.call('PERSIST'",
-          "if false then redis.call('PERSIST'"),),
+    "a body set beside ends after a minute": (
+        submits.test_a_body_set_beside_is_taken_over,
+        (("submit", "redis.call('PERSIST', body_key(id))\n", ""),),
+    ),
+    "a body set beside is anybody's": (
+        submits.test_a_body_set_beside_by_another_is_not_taken_for_ones_own,
+        (("submit", "local beside = body_key(id) .. ':' .. ARGV[15]",
+          "local beside = body_key(id) .. ':theirs'"),),
     ),
     "a cancel keeps the token": (
         submits.test_a_running_task_is_cancelled_and_its_slot_stays_taken,

@@ -94,23 +94,29 @@ def test_a_submission_of_an_ended_task_answers_its_state(world: World) -> None:
 
 def test_a_body_set_beside_is_taken_over(world: World) -> None:
     body = b"x" * (INLINE_BYTES + 1)
-    world.client.set("task:t1:body", body, ex=60)
+    world.client.set("task:t1:body:mine", body, ex=60)
     world.mark()
-    assert submitted(world, body=body) == Submitted("new", SHARED, place=1)
+    assert submitted(world, body=body, ticket="mine") == Submitted("new", SHARED, place=1)
     found = world.changes()
-    assert found["task:t1:body ttl"] is None
+    assert found["task:t1:body"] == body.decode()
+    assert "task:t1:body ttl" not in found
+    assert found["task:t1:body:mine"] is None
     assert found["grid:totals"] == {"queued_bytes": str(len(body)), "submitted": "1"}
 
 
-def test_a_body_set_beside_once_more_stays(world: World) -> None:
-    world.seed(seed.pending("t1"))
-    world.client.set("task:t1:body", b"x" * (INLINE_BYTES + 1), ex=60)
-    assert submitted(world).status == "exists"
+def test_a_body_set_beside_by_another_is_not_taken_for_ones_own(world: World) -> None:
+    """Two submissions under one id, of which one takes the other's place while it waits."""
+    large = b"x" * (INLINE_BYTES + 1)
+    world.client.set("task:t1:body:mine", b"mine" + large, ex=60)
+    world.client.set("task:t1:body:theirs", b"theirs" + large, ex=60)
+    assert submitted(world, body=b"mine" + large, ticket="mine").status == "new"
+    assert submitted(world, body=b"theirs" + large, ticket="theirs").status == "exists"
+    assert world.client.get("task:t1:body") == b"mine" + large
     assert world.client.ttl("task:t1:body") == -1
 
 
 def test_a_missing_body_is_refused(world: World) -> None:
-    assert submitted(world, body=b"x" * (INLINE_BYTES + 1)) == Submitted("no_body")
+    assert submitted(world, body=b"x" * (INLINE_BYTES + 1), ticket="mine") == Submitted("no_body")
     assert world.changes() == {}
 
 
