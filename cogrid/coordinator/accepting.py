@@ -99,7 +99,7 @@ async def accept(services: Services, task: Submission, created_s: float) -> Acce
     except BaseException:
         # It may have arrived; without a client's lease nothing else would ever end it.
         if task.on_close is OnClose.KEEP:
-            services.departures.withdraw(task.id)
+            services.departures.withdraw(task.id, task.ticket)
         raise
     match submitted.status:
         case "exists" if submitted.fingerprint != task.fingerprint:

@@ -14,16 +14,19 @@ from cogrid.store.async_client import AsyncStore
 from cogrid.store.clients import detach
 from cogrid.store.refusal import StoreError
 from cogrid.store.script import Call
-from cogrid.store.tasks import cancel
+from cogrid.store.tasks import withdraw
 
 log = logging.getLogger(__name__)
 
 RETRY_MOST_S = 2.0
+WITHDRAW_S = 1000.0
+"""No lease stands behind a kept task, so its withdrawal is told for longer than a submission may be
+under way: a connection's last bytes are repeated for 924 s (Linux, tcp_retries2)."""
 
 
 class Departures:
-    """What is still to be told to Redis. Behind it stands the lease in ``grid:clients``, so what is
-    given up here ends by itself."""
+    """What is still to be told to Redis. Behind a departure stands the lease in ``grid:clients``, so
+    what is given up here ends by itself."""
 
     def __init__(self, store: AsyncStore, limits: Limits) -> None:
         self._store = store
@@ -32,12 +35,13 @@ class Departures:
 
     def leave(self, follower: Follower) -> None:
         """This connection listens no more."""
-        self._begin(detach(self._store.keys, follower.task, follower.name), follower.task)
+        call = detach(self._store.keys, follower.task, follower.name)
+        self._begin(call, follower.task, self._limits.orphan_grace_s)
 
-    def withdraw(self, task: TaskId) -> None:
-        """The client was told that this task was not accepted."""
+    def withdraw(self, task: TaskId, ticket: str) -> None:
+        """The client was told that this submission was not accepted."""
         message = "its submission was never acknowledged"
-        self._begin(cancel(self._store.keys, task, message), task)
+        self._begin(withdraw(self._store.keys, task, ticket, message), task, WITHDRAW_S)
 
     async def told(self, limit_s: float) -> None:
         """Wait until everything has been told, or for so long."""
@@ -48,14 +52,14 @@ class Departures:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
 
-    def _begin(self, call: Call[Any], task: TaskId) -> None:
-        telling = asyncio.create_task(self._tell(call, task))
+    def _begin(self, call: Call[Any], task: TaskId, limit_s: float) -> None:
+        telling = asyncio.create_task(self._tell(call, task, limit_s))
         self._telling.add(telling)
         telling.add_done_callback(self._telling.discard)
 
-    async def _tell(self, call: Call[Any], task: TaskId) -> None:
+    async def _tell(self, call: Call[Any], task: TaskId, limit_s: float) -> None:
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._limits.orphan_grace_s
+        deadline = loop.time() + limit_s
         wait_s = 0.05
         while True:
             try:

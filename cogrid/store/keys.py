@@ -38,6 +38,7 @@ KEYS: tuple[KeySpec, ...] = (
     _spec(r"task:[^:]+", "hash", True, "TTL from its end on"),
     _spec(r"task:[^:]+:body", "string", True, "its end; a dead letter's after 7 days"),
     _spec(r"task:[^:]+:body:[^:]+", "string", False, "60 s, or with the submit that takes it over"),
+    _spec(r"task:[^:]+:withdrawn:[^:]+", "string", False, "an hour"),
     _spec(r"task:[^:]+:out", "stream", True, "TTL from its end on"),
     _spec(r"grid:(workers|due|clients|queues|models|finished|dead)", "zset", True, "never"),
     _spec(r"grid:(reaper|totals|keys)", "hash", True, "never"),
@@ -101,6 +102,10 @@ class Keys:
     def body_beside(self, task: str, ticket: str) -> str:
         """string: a large request of one submission, until that takes it over"""
         return f"{self.body(task)}:{ticket}"
+
+    def withdrawn(self, task: str, ticket: str) -> str:
+        """string: that submission of the task is void"""
+        return f"{self.task(task)}:withdrawn:{ticket}"
 
     def out(self, task: str) -> str:
         """stream: the answer"""

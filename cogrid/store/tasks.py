@@ -53,8 +53,8 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """status: new, exists, full, bytes, no_body or not_ready (a chore's worker). place: 1 is next.
-    state, fingerprint: of the one that exists. amount: the depth of a full queue, or the bytes
+    """status: new, exists, full, bytes, no_body, not_ready (a chore's worker) or withdrawn (it comes
+    too late). place: 1 is next. state, fingerprint: of the one that exists. amount: the depth of a full queue, or the bytes
     queued."""
 
     status: str
@@ -74,6 +74,7 @@ def submit(keys: Keys, task: Submission) -> Call[Submitted]:
         "on_close", task.on_close, "key", task.api_key, "needs", " ".join(task.needs),
         "why", task.why, "max_attempts", task.max_attempts, "max_recoveries", task.max_recoveries,
         *(("fingerprint", task.fingerprint) if task.fingerprint else ()),
+        *(("ticket", task.ticket) if task.on_close == "keep" and task.ticket else ()),
     )  # fmt: skip
     args: tuple[Arg, ...] = (
         task.id, task.queue, task.shared, inline, len(task.body), task.queue_max, task.bytes_max,
@@ -246,6 +247,12 @@ class Cancelled:
 def cancel(keys: Keys, task: TaskId, message: str, code: str = "cancelled") -> Call[Cancelled]:
     """End the task now, wherever it is. message: who wanted it, for the log and the client."""
     return Call("cancel", keys.task(task), (keys.prefix, task, code, message, "", 0), _cancelled)
+
+
+def withdraw(keys: Keys, task: TaskId, ticket: str, message: str) -> Call[Cancelled]:
+    """Void one submission, whether it has arrived or is still to come (within the hour: a server
+    that is silent for longer than 15 min gets nothing more of a connection, tcp_retries2)."""
+    return Call("withdraw", keys.task(task), (keys.prefix, task, ticket, message), _cancelled)
 
 
 def cancel_orphan(

@@ -132,6 +132,39 @@ async def test_a_kept_task_that_was_never_acknowledged_is_taken_back(
     assert int(await grid.call("HGET", grid.store.keys.totals, "cancelled")) == 1
 
 
+@pytest.mark.parametrize("path", ["/task", CHAT])
+async def test_a_kept_task_that_arrives_after_its_withdrawal_does_not_run(
+    grid: Stage, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """Its bytes were on the way while the client was told 503."""
+    store = grid.coordinator.services.store
+    do, late = store.do, list[Call[Any]]()
+
+    async def slow(call: Call[Any]) -> Any:
+        if call.name != "submit":
+            return await do(call)
+        late.append(call)
+        raise silence(store.shown, "the connection was closed")
+
+    monkeypatch.setattr(store, "do", slow)
+    headers = {"X-Cogrid-On-Close": "keep", "Idempotency-Key": "k"}
+    body = {"request": chat()} if path == "/task" else chat()
+    answer = await grid.http.post(path, json=body, headers=headers)
+    assert answer.status_code == 503
+    await eventually(lambda: all_told(grid))
+    for call in late:
+        assert (await do(call)).status == "withdrawn"
+    assert await nothing_open(grid)
+    monkeypatch.undo()
+    again = asyncio.create_task(grid.http.post(path, json=body, headers=headers))
+    await grid.workers["esxi"].answer("at last")
+    assert (await again).is_success
+
+
+async def all_told(grid: Stage) -> bool:
+    return not grid.coordinator.services.departures._telling
+
+
 @pytest.mark.parametrize("silent", [True, False])
 async def test_a_submit_whose_answer_is_lost_is_one_task(
     grid: Stage, monkeypatch: pytest.MonkeyPatch, silent: bool

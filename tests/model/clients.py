@@ -2,7 +2,8 @@
 arrive in any order, late, or twice, and one coordinator may die. The task itself just stays open.
 
 `close`: cancelled when the last one leaves. `key`: has a minute without a listener. `post`:
-submitted without a client's lease, so that nobody's coming and going may end it."""
+submitted without a client's lease, so that nobody's coming and going may end it; a submission that
+is never acknowledged is withdrawn, also where it arrives after that."""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ class World(NamedTuple):
     known: bool = False  # its id was answered, so that others can attach
     phases: tuple[str, ...] = ("new", "new", "new")  # of each connection
     calls: frozenset[tuple[str, int]] = frozenset()  # under way: (call, connection)
+    void: bool = False  # the submission has been withdrawn
     alive: frozenset[str] = frozenset(("c1", "c2"))
     copies: int = 1
     lost: int = 1
@@ -58,6 +60,9 @@ class Clients:
             yield Step(Act("attach sent", f"#{connection}"), after, Kind.FAULT)
         if phase == "asking" and not any(c == connection for _, c in world.calls):
             yield Step(Act("asked again", f"#{connection}"), _sent(world, asked))
+        if phase == "asking" and opening == "submit" and self.mode == "post":
+            after = _sent(_in_phase(world, 0, "refused"), ("withdraw", 0))
+            yield Step(Act("given up", "#0"), after, Kind.FAULT)
         if phase in WANTS:
             yield self._leave(world, connection)
         if phase == "following" and world.task != "open":
@@ -84,9 +89,13 @@ class Clients:
         if call == "detach":
             yield Step(act, self._detach(world, connection), kind)
             return
+        if call == "withdraw":
+            yield Step(act, self._withdraw(world), kind)
+            return
         after = self._follow(world, call, connection)
         if after.task == "absent":
-            yield Step(act, _in_phase(after, connection, "told"), kind)
+            asks = after.phases[connection] == "asking"
+            yield Step(act, _in_phase(after, connection, "told") if asks else after, kind)
             return
         answered = after._replace(known=True)
         if answered.phases[connection] == "asking":
@@ -105,6 +114,8 @@ class Clients:
 
     def _follow(self, world: World, call: str, connection: int) -> World:
         """submit of a task that exists is an attach; neither gives `post` a client's lease."""
+        if call == "submit" and world.void:
+            return world
         new = call == "submit" and world.task == "absent"
         if new:
             world = world._replace(task="open")
@@ -122,6 +133,11 @@ class Clients:
         if world.names or self.mode != "close":
             return world
         return world._replace(task="cancelled", lease=False)
+
+    def _withdraw(self, world: World) -> World:
+        if "withdrawal_leaves_nothing" not in self.mutants:
+            world = world._replace(void=True)
+        return world._replace(task="cancelled") if world.task == "open" else world
 
     def _lease_out(self, world: World) -> Steps:
         """A living coordinator that follows renews the lease."""
@@ -143,6 +159,8 @@ class Clients:
     def wrong_step(self, before: World, step: Step[World]) -> str | None:
         if step.after.task == before.task or step.after.task != "cancelled":
             return None
+        if step.act.verb == "withdraw":
+            return None
         there = [n for n, phase in enumerate(step.after.phases) if phase == "following"]
         if there:
             return f"cancelled although connections {there} follow"
@@ -154,6 +172,8 @@ class Clients:
 
     def rests(self, state: World) -> bool:
         """What nobody wants has ended; without a client's lease it may go on alone."""
+        if state.phases[0] == "refused" and state.task == "open":
+            return False
         if self.mode == "post" or _wanted(state) or state.task == "cancelled":
             return True
         return state.task == "absent" and not state.calls

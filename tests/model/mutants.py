@@ -135,6 +135,7 @@ CLIENTS = (
     Mutant("coordinator_counts", _clients("close")),
     Mutant("names_are_coordinators", _clients("close")),
     Mutant("attach_makes_lease", _clients("post")),
+    Mutant("withdrawal_leaves_nothing", _clients("post"), "stuck"),
     Mutant("submit_no_lease", _clients("close"), "stuck"),
 )
 PARTIAL = (

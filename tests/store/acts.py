@@ -37,6 +37,7 @@ from cogrid.store.tasks import (
     claim,
     finish,
     submit,
+    withdraw,
 )
 from cogrid.store.workers import Held, Life, Who, forget, hello, renew, wish
 from tests.build import NOW_MS
@@ -135,6 +136,9 @@ ACTS: dict[str, Act] = {
         (seed.mark(), seed.worker(revoked=(TOKEN,)), seed.ended("t1", "cancelled", last_token="")),
         lambda k: finish(k, ESXI, T1, TOKEN, Outcome("lost", usage=USAGE)),
     ),
+    "withdraw what runs": Act(
+        (*RUNNING, seed.fields("task:t1", ticket="7c")), lambda k: withdraw(k, T1, "7c", "m")),
+    "withdraw what has not come": Act((seed.mark(),), lambda k: withdraw(k, T1, "7c", "m")),
     "cancel what runs": Act(RUNNING, lambda k: cancel(k, T1, "by hand")),
     "cancel what is queued": Act((seed.mark(), *BOTH), lambda k: cancel(k, T2, "by hand")),
     "cancel what waits": Act(

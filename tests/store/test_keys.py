@@ -20,7 +20,7 @@ NAMES = {
     "worker": "esxi", "worker_tasks": "esxi", "worker_chores": "esxi", "worker_revoked": "esxi",
     "worker_fenced": "esxi", "inbox": "c1-5f",
     "task": "cb305e3a", "body": "cb305e3a", "out": "cb305e3a", "usage": "2026-06-07",
-    "body_beside": "cb305e3a 7c1d",
+    "body_beside": "cb305e3a 7c1d", "withdrawn": "cb305e3a 7c1d",
 }  # fmt: skip
 
 

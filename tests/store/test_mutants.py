@@ -53,6 +53,14 @@ TABLES: dict[str, tuple[Callable[[World], Any], tuple[Change, ...]]] = {
         (("submit", "local beside = body_key(id) .. ':' .. ARGV[15]",
           "local beside = body_key(id) .. ':theirs'"),),
     ),
+    "what was withdrawn runs all the same": (
+        submits.test_a_submission_that_comes_after_its_withdrawal_is_void,
+        (("submit", "return {'withdrawn'}", ""),),
+    ),
+    "a withdrawal takes another's task along": (
+        submits.test_anothers_submission_under_the_same_id_is_left_alone,
+        (("withdraw", "task and task.ticket == ticket", "task"),),
+    ),
     "a cancel keeps the token": (
         submits.test_a_running_task_is_cancelled_and_its_slot_stays_taken,
         (("cancel", "int(now), 'token', '',\n", "int(now),\n"),),

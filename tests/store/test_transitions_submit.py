@@ -15,6 +15,7 @@ from cogrid.store.tasks import (
     cancel,
     cancel_orphan,
     submit,
+    withdraw,
 )
 from tests.build import NOW_MS
 from tests.store import seed
@@ -182,6 +183,38 @@ OVER = {
 
 def cancelled(world: World) -> Cancelled:
     return world.do(cancel(world.keys, T1, "by ada"))
+
+
+def withdrawn(world: World, ticket: str = "mine") -> Cancelled:
+    return world.do(withdraw(world.keys, T1, ticket, "by ada"))
+
+
+def test_a_submission_that_comes_after_its_withdrawal_is_void(world: World) -> None:
+    assert withdrawn(world) == Cancelled("unknown")
+    assert world.changes() == {"task:t1:withdrawn:mine": "1", "task:t1:withdrawn:mine ttl": 3_600}
+    world.mark()
+    kept: dict[str, Any] = {"on_close": OnClose.KEEP}
+    assert submitted(world, ticket="mine", **kept) == Submitted("withdrawn")
+    assert world.changes() == {}
+    # The same request once more, by a client who was told to try again.
+    assert submitted(world, ticket="again", **kept).status == "new"
+    assert submitted(world, ticket="mine", **kept) == Submitted("withdrawn")
+
+
+def test_a_submission_that_has_arrived_is_withdrawn(world: World) -> None:
+    submitted(world, ticket="mine", on_close=OnClose.KEEP)
+    assert withdrawn(world) == Cancelled("ok", "pending")
+    assert world.hash("task:t1")["state"] == "cancelled"
+    assert world.hash("task:t1")["error"] == "by ada"
+    assert withdrawn(world) == Cancelled("over", "cancelled")
+    world.client.delete("task:t1")
+    assert submitted(world, ticket="mine", on_close=OnClose.KEEP) == Submitted("withdrawn")
+
+
+def test_anothers_submission_under_the_same_id_is_left_alone(world: World) -> None:
+    submitted(world, ticket="theirs", on_close=OnClose.KEEP)
+    assert withdrawn(world) == Cancelled("unknown")
+    assert world.hash("task:t1")["state"] == "pending"
 
 
 def orphaned(world: World, run_id: str = RUN_ID) -> Cancelled:

@@ -9,9 +9,13 @@
 --         name, value… of further hash fields
 -- reply   {'new', queue, place (1 first)} | {'exists', state, queue, fingerprint}
 --         | {'full', depth} | {'bytes', queued bytes} | {'no_body'} | {'not_ready'}: a chore's worker
+--         | {'withdrawn'}: it came after its withdrawal
 local BODY_MS = 60000
 local id, queue = ARGV[2], ARGV[3]
 local task = load(id)
+if ARGV[11] == '0' and redis.call('EXISTS', withdrawn_key(id, ARGV[15])) == 1 then
+  return {'withdrawn'}
+end
 if task then return {'exists', task.state, task.queue, task.fingerprint or ''} end
 
 local owner = owner_of(queue)

@@ -12,6 +12,9 @@ local function task_key(id) return P .. 'task:' .. id end
 local function body_key(id) return P .. 'task:' .. id .. ':body' end
 local function out_key(id) return P .. 'task:' .. id .. ':out' end
 
+-- string: a submission of that task which is void
+local function withdrawn_key(id, ticket) return task_key(id) .. ':withdrawn:' .. ticket end
+
 -- The numbers that scripts reckon with, as such.
 local function counted(task)
   for i = 1, #NUMBERS do
