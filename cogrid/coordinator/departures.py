@@ -25,8 +25,8 @@ under way: a connection's last bytes are repeated for 924 s (Linux, tcp_retries2
 
 
 class Departures:
-    """What is still to be told to Redis. Behind a departure stands the lease in ``grid:clients``, so
-    what is given up here ends by itself."""
+    """What is still to be told to Redis. Behind a departure stands the lease in ``grid:clients``,
+    so what is given up here ends by itself."""
 
     def __init__(self, store: AsyncStore, limits: Limits) -> None:
         self._store = store

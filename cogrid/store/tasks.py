@@ -53,9 +53,9 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """status: new, exists, full, bytes, no_body, not_ready (a chore's worker) or withdrawn (it comes
-    too late). place: 1 is next. state, fingerprint: of the one that exists. amount: the depth of a full queue, or the bytes
-    queued."""
+    """status: new, exists, full, bytes, no_body, not_ready (a chore's worker) or withdrawn (it
+    comes too late). place: 1 is next. state, fingerprint: of the one that exists. amount: the
+    depth of a full queue, or the bytes queued."""
 
     status: str
     queue: str = ""

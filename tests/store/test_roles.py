@@ -40,7 +40,7 @@ WRITERS = [role for role in Role if role is not Role.READER]
 PASSWORD = "pw"
 OF: dict[Role, frozenset[str]] = {
     Role.COORDINATOR: frozenset(
-        {"submit", "attach", "detach", "renew_clients", "limit", "cancel"}
+        {"submit", "attach", "detach", "renew_clients", "limit", "cancel", "withdraw"}
     ),
     Role.WORKER: frozenset({"hello", "renew", "claim", "append", "finish", "wish"}),
     Role.REAPER: frozenset(
