@@ -30,6 +30,7 @@ TABLE: dict[str, Row] = {
     "unauthorized": Row(401, "authentication_error"),
     "forbidden": Row(403, "permission_error"),
     "model_not_found": Row(404, _INVALID),
+    "worker_not_found": Row(404, _INVALID),
     "not_found": Row(404, _INVALID),
     "method_not_allowed": Row(405, _INVALID),
     # Somebody ended it on purpose; a status that clients try again by themselves would be wrong.

@@ -81,15 +81,20 @@ def _nowhere(no_route: NoRoute, snapshot: Snapshot, limits: Limits, grid_age_s: 
     if not snapshot.workers and grid_age_s < limits.lease_s:
         message = f"{no_route.message}: the grid has just started and no worker is here yet"
         return Refused(503, "grid_starting", message, _whole(limits.lease_s - grid_age_s))
+    if no_route.kind is NoRouteKind.UNKNOWN_WORKER:
+        return Refused(404, "worker_not_found", f"{no_route.message}{_meant(no_route)}")
     if no_route.kind is NoRouteKind.UNKNOWN_MODEL:
         mute = (w.id for w in snapshot.workers if is_mute(w, snapshot.taken_at_ms, limits))
         if worker := next(mute, ""):
             message = f"{no_route.message}, but {worker} has just come and not yet told its models"
             return Refused(503, "grid_starting", message, _whole(limits.renew_s))
-        near = " or ".join(f"'{name}'" for name in no_route.near)
-        meant = f"; did you mean {near}?" if near else ""
-        return Refused(404, "model_not_found", f"{no_route.message}{meant}")
+        return Refused(404, "model_not_found", f"{no_route.message}{_meant(no_route)}")
     return Refused(503, "no_home", no_route.message, HOME_RETRY_S)
+
+
+def _meant(no_route: NoRoute) -> str:
+    near = " or ".join(f"'{name}'" for name in no_route.near)
+    return f"; did you mean {near}?" if near else ""
 
 
 def _queue_full(route: Route, snapshot: Snapshot | Grid, limits: Limits) -> Refused | None:

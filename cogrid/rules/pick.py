@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from cogrid.model.limits import Limits
 from cogrid.model.task import Kind
 from cogrid.rules.domain import GENERAL
 from cogrid.rules.grid import Grid, Seat
 from cogrid.rules.homes import supports, why_no_home
+from cogrid.rules.near import near
 from cogrid.rules.request import AUTO, MODEL_CHARS, Ask, NoRoute, NoRouteKind
 from cogrid.rules.routing import Routing
 
@@ -71,8 +70,8 @@ def _named(model: str, grid: Grid, limits: Limits) -> tuple[str, str] | NoRoute:
     if model not in grid.known:
         shown = model if model.isprintable() else ascii(model)[1:-1]
         message = f"model '{shown}' is not known to this grid"
-        near = _near(model, grid.known)
-        return NoRoute(NoRouteKind.UNKNOWN_MODEL, message, near, model=shown)
+        meant = near(model, grid.known)
+        return NoRoute(NoRouteKind.UNKNOWN_MODEL, message, meant, model=shown)
     return _homeless(model, grid, limits)
 
 
@@ -106,8 +105,3 @@ def _any(ask: Ask, grid: Grid) -> tuple[str, str] | NoRoute:
     if grid.homes:
         return incapable(ask, AUTO)
     return NoRoute(NoRouteKind.NO_HOME, "no worker serves any model now", model=AUTO)
-
-
-def _near(model: str, known: frozenset[str]) -> tuple[str, ...]:
-    by_lower = {name.lower(): name for name in sorted(known)}
-    return tuple(by_lower[name] for name in get_close_matches(model.lower(), by_lower, n=3))

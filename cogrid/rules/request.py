@@ -58,13 +58,14 @@ class NoRouteKind(StrEnum):
     """Why there is no queue for a request."""
 
     UNKNOWN_MODEL = "unknown_model"
+    UNKNOWN_WORKER = "unknown_worker"
     NO_HOME = "no_home"
     BAD_REQUEST = "bad_request"
 
 
 @dataclass(frozen=True, slots=True)
 class NoRoute:
-    """message: a sentence for the client. near: names that the model may have meant."""
+    """message: a sentence for the client. near: names that may have been meant."""
 
     kind: NoRouteKind
     message: str

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from cogrid.model.limits import Limits
 from cogrid.model.names import Queue, shared_queue
 from cogrid.model.snapshot import Snapshot
+from cogrid.model.worker import Worker
 from cogrid.rules.domain import classify
 from cogrid.rules.grid import Grid, Seat
 from cogrid.rules.homes import supports, why_no_home
+from cogrid.rules.near import near
 from cogrid.rules.pick import fits, incapable, must_support, pick_model
 from cogrid.rules.request import AUTO, Ask, NoRoute, NoRouteKind, Route
 from cogrid.rules.routing import Routing
@@ -85,6 +87,9 @@ def best_pool(pools: tuple[Pool, ...]) -> Pool:
 def _queue(
     ask: Ask, domain: str, grid: Grid, routing: Routing, limits: Limits, reasons: list[str]
 ) -> Route | NoRoute:
+    if ask.worker and ask.worker not in grid.workers:
+        message = f"worker '{ask.worker}' is not known to this grid"
+        return NoRoute(NoRouteKind.UNKNOWN_WORKER, message, near(ask.worker, grid.workers))
     picked = pick_model(ask, domain, grid, routing, limits)
     if isinstance(picked, NoRoute):
         return picked
@@ -95,7 +100,7 @@ def _queue(
         return incapable(ask, model)
     reasons.append(f"homes: {', '.join(_shown(seat) for seat in seats)}")
     if ask.worker and not _able(ask.worker, seats):
-        why = _why_not(ask.worker, model, grid, limits)
+        why = _why_not(grid.workers[ask.worker], model, grid, limits)
         reasons.append(f"worker {ask.worker} was asked for: {why}")
     pools = pools_of(seats, model, ask, grid, routing)
     best = best_pool(pools) if pools else None
@@ -163,10 +168,7 @@ def _meant(ask: Ask, seats: tuple[Seat, ...], routing: Routing, reasons: list[st
     return seat
 
 
-def _why_not(worker_id: str, model: str, grid: Grid, limits: Limits) -> str:
-    worker = grid.workers.get(worker_id)
-    if worker is None:
-        return "it is not known to this grid"
+def _why_not(worker: Worker, model: str, grid: Grid, limits: Limits) -> str:
     now_ms, hold_ms = grid.snapshot.taken_at_ms, grid.snapshot.reaper.hold_until_ms
     why = why_no_home(worker, model, now_ms, limits, hold_ms)
     return why or f"it is {worker.state.value}, and its {model} cannot do this now"

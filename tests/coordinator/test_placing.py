@@ -64,10 +64,15 @@ async def test_a_worker_by_name(grid: Stage) -> None:
     asked = asyncio.create_task(grid.http.post(CHAT, json=chat(), headers=headers))
     await grid.workers["ai-core"].answer("x")
     assert (await asked).headers["x-cogrid-queue"] == "tasks:cpu:ai-core"
-    unknown = {"X-Cogrid-Worker": "nobody"}
-    asked = asyncio.create_task(grid.http.post(CHAT, json=chat(), headers=unknown))
-    await grid.workers["ai-core"].answer("x")
-    assert (await asked).headers["x-cogrid-queue"] == f"tasks:cpu:shared:{MODEL}"
+    refused = await grid.http.post(CHAT, json=chat(), headers={"X-Cogrid-Worker": "ai-cor"})
+    assert refused.status_code == 404
+    error = refused.json()["error"]
+    assert error["code"] == "worker_not_found"
+    assert error["message"] == (
+        "worker 'ai-cor' is not known to this grid; did you mean 'ai-core'?"
+    )
+    refused = await grid.http.post("/task", json={"request": chat(), "worker": "nobody"})
+    assert refused.status_code == 404
 
 
 def conversation(*said: str) -> dict[str, Any]:

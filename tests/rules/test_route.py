@@ -150,9 +150,10 @@ class TestOwnQueue:
         assert f"worker esxi was asked for: {why}" in found.reasons
 
     def test_one_that_nobody_knows(self) -> None:
-        found = routed(BOTH, worker="nas")
-        assert found.queue == "tasks:gpu:shared:gemma3:1b"
-        assert "worker nas was asked for: it is not known to this grid" in found.reasons
+        """Sent elsewhere in silence, a slip of the pen would never be noticed."""
+        why = refused(BOTH, worker="esx")
+        assert why.kind is NoRouteKind.UNKNOWN_WORKER
+        assert (why.message, why.near) == ("worker 'esx' is not known to this grid", ("esxi",))
 
     def test_affinity(self) -> None:
         assert routed(BOTH, affinity="esxi").queue == "tasks:cpu:esxi"
