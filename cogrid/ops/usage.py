@@ -10,6 +10,7 @@ from math import ceil
 from cogrid.store.api_keys import ApiKey, read_keys
 from cogrid.store.client import Store
 from cogrid.store.clock import read_clock
+from cogrid.store.gaps import Part
 from cogrid.store.usage import Used, read_usage
 
 KEPT_DAYS = 35
@@ -32,7 +33,8 @@ class UsageRow:
 class Usage:
     """from_day, to_day: whole days, UTC, both included. total and every list add up the same runs.
     Each list has the one that used most seconds first. keys: by label, or by id where it was
-    revoked."""
+    revoked, or where our user may not read API keys; so too among the users, where whoever came
+    with a key named nobody."""
 
     from_day: str
     to_day: str
@@ -49,12 +51,13 @@ def usage(store: Store, since_s: float) -> Usage:
     count = min(KEPT_DAYS, max(1, ceil(since_s / DAY_S)))
     days = [(today - timedelta(days=back)).isoformat() for back in range(count)]
     used = store.read(read_usage(store.keys, days))
+    store.demand((Part.USAGE,))
     labels = _labels(store.read(read_keys(store.keys)).values())
     return Usage(
         from_day=days[-1],
         to_day=days[0],
         total=_sum("total", used),
-        users=_by(used, lambda each: each.user),
+        users=_by(used, lambda each: labels.get(each.user, each.user)),
         keys=_by(used, lambda each: labels.get(each.api_key, each.api_key)),
         models=_by(used, lambda each: each.model),
         workers=_by(used, lambda each: each.worker),

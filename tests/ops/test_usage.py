@@ -42,6 +42,14 @@ def test_sums_by_user_key_model_and_worker(stage: Stage) -> None:
     )  # fmt: skip
 
 
+def test_a_key_that_names_no_user_is_shown_by_its_label(stage: Stage) -> None:
+    _, facts = new_key(stage.store, "webui")
+    write(stage, 0, a=(facts.id, facts.id, "m", "esxi", 2, 30, 1500))
+    found = usage(stage.store, DAY_S)
+    assert [row.name for row in found.users] == ["webui"]
+    assert [row.name for row in found.keys] == ["webui"]
+
+
 def test_days_are_whole_and_no_more_than_are_kept(stage: Stage) -> None:
     write(stage, 3, d=("ada", "", "m", "esxi", 1, 1, 1000))
     assert usage(stage.store, 3 * DAY_S).total.requests == 0
