@@ -99,6 +99,11 @@ class Worker:
     chores: tuple[TaskId, ...] = ()
 
     @property
+    def pulls(self) -> bool:
+        """True beside Ollama, the engine that fetches a model by itself when it is asked to."""
+        return self.engine.startswith("ollama")
+
+    @property
     def busy(self) -> int:
         """Slots that are taken, by runs or by tokens not yet confirmed."""
         return max(self.taken, len(self.tasks) + len(self.revoked))

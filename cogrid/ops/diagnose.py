@@ -34,8 +34,9 @@ DEEPEST = 50
 """So many queues are looked into; of the others, at their heads."""
 LOOKS = 10_000
 """Queues that are looked at at all."""
-TWINS_S = 600
-"""Refused names are told for so long."""
+TWIN_ASKS = 6
+"""A machine whose name is refused asks again with every renewal; silent for so many, it has another
+name or is gone."""
 TWIN_EVENTS = 10_000
 """Events that are looked through for them."""
 PAUSE_S = 0.2
@@ -74,7 +75,7 @@ def diagnose(
         notes += ("the search for left-over worker hashes was cut short",)
     found: list[Finding] = []
     if about in (About.ALL, About.GHOSTS):
-        found += ghosts(snapshot, limits, _recent(store, snapshot))
+        found += ghosts(snapshot, limits, _recent(store, snapshot, limits))
     if about in (About.ALL, About.DEAD):
         found += _dead(snapshot, limits, about)
     if about in (About.ALL, About.ZOMBIES, About.STUCK):
@@ -145,8 +146,8 @@ def _read_due(store: Store, snapshot: Snapshot) -> Reading[tuple[tuple[Task, int
     return tuple((task, at_ms) for name, at_ms in due.tasks if (task := tasks[name]))
 
 
-def _recent(store: Store, snapshot: Snapshot) -> tuple[Event, ...]:
-    since_ms = snapshot.taken_at_ms - TWINS_S * 1000
+def _recent(store: Store, snapshot: Snapshot, limits: Limits) -> tuple[Event, ...]:
+    since_ms = snapshot.taken_at_ms - round(TWIN_ASKS * limits.renew_s * 1000)
     return tuple(
         event for event in islice(newest_first(store, since_ms, TWIN_EVENTS), TWIN_EVENTS) if event
     )

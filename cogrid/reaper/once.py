@@ -23,7 +23,7 @@ def once(
     silence cannot tell the dead from the silenced."""
     first_ms = 0
     while True:
-        report = one_pass(store, limits, routing)
+        report = one_pass(store, limits, routing, whole=True)
         yield report
         first_ms = first_ms or report.now_ms
         if not (report.held or report.more):

@@ -62,15 +62,18 @@ def one_pass(
     limits: Limits,
     routing: Routing,
     clock: Callable[[], float] = time.monotonic,
+    *,
+    whole: bool = False,
 ) -> Report:
-    """Free what is stuck. clock: monotonic seconds. Raises StoreError where the server cannot be
+    """Free what is stuck. clock: monotonic seconds. whole: look also where all seems well, for
+    entries that no task confirms. Raises StoreError where the server cannot be
     used, UnreachableError where a newer cogrid has been at work in it."""
     end_s = clock() + BUDGET * limits.pass_window_s
     server = store.read(read_server())
     began = store.do(begin_pass(store.keys, server.run_id, server.replication_id, limits))
     if began.status == "newer":
         raise newer(store, began.schema)
-    seen = store.read(read_seen(store.keys, routing, limits))
+    seen = store.read(read_seen(store.keys, routing, limits, whole=whole))
     acts = plan(seen, routing, limits)
     done = tuple(carry_out(acts, store, server.run_id, limits, lambda: clock() < end_s))
     more = seen.cut or len(done) < len(acts)
@@ -89,7 +92,7 @@ def one_pass(
 
 def dry_run(store: Store, limits: Limits, routing: Routing) -> Report:
     """What a pass would do now; nothing is written."""
-    seen = store.read(read_seen(store.keys, routing, limits))
+    seen = store.read(read_seen(store.keys, routing, limits, whole=True))
     mark = seen.grid.snapshot.reaper
     if mark.schema > SCHEMA:
         raise newer(store, mark.schema)

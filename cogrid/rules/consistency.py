@@ -2,12 +2,12 @@
 
 A task that is not over stands once in ``grid:due`` and in exactly one of: a queue (pending), one
 worker's set (running), neither (waiting). What a stopped script has left behind is found here; the
-reaper's next passes, a renewal or a claim mend it.
+a pass over everything (``cogrid reaper --once``) drops what no task confirms; a task that
+contradicts itself can only be ended.
 """
 
 from __future__ import annotations
 
-import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
@@ -17,7 +17,7 @@ from cogrid.model.names import TaskId, token_instance
 from cogrid.model.record import Record
 from cogrid.model.task import State
 from cogrid.rules.counted import counted
-from cogrid.rules.mend import REAP, show
+from cogrid.rules.mend import REAP, cancel, purge
 
 _END = "end"
 
@@ -48,7 +48,9 @@ def open_tasks_stand_in_one_place(found: Inventory) -> Iterator[Finding]:
         }.get(state, [])
         if places[task] != expected:
             where = f"in {_and(places[task])}" if places[task] else "nowhere"
-            yield _task(task, "misplaced", f"it is {state} and stands {where}", record)
+            told = f"it is {state} and stands {where}"
+            too_many = set(expected) <= set(places[task])
+            yield _task(task, "misplaced", told, record, REAP if too_many else cancel(task))
 
 
 def open_tasks_are_due(found: Inventory) -> Iterator[Finding]:
@@ -67,10 +69,11 @@ def lists_name_tasks_that_are(found: Inventory) -> Iterator[Finding]:
         lists = [*places[task], *(["grid:due"] if task in found.open else [])]
         lists += ["grid:clients"] if task in found.clients else []
         if record is None and lists:
-            yield _task(task, "no_task", f"there is no such task, and it stands in {_and(lists)}")
+            told = f"there is no such task, and it stands in {_and(lists)}"
+            yield _task(task, "no_task", told, mend=REAP)
         elif record and over and task in found.open | found.clients:
             told = f"it is {record.task.state} and stands in {_and(lists)}"
-            yield _task(task, "over_and_listed", told, record)
+            yield _task(task, "over_and_listed", told, record, REAP)
 
 
 def clients_are_of_tasks_that_have_one(found: Inventory) -> Iterator[Finding]:
@@ -99,7 +102,7 @@ def only_running_tasks_have_tokens(found: Inventory) -> Iterator[Finding]:
     for shared, tasks in sorted(holders.items()):
         if len(tasks) > 1:
             told = f"{_and(tasks)} run under one token"
-            yield Finding("token_twice", shared, told, "", _explain(tasks[0]), tuple(tasks))
+            yield Finding("token_twice", shared, told, "", cancel(*tasks), tuple(tasks))
 
 
 def ended_tasks_are_kept_for_a_while(found: Inventory) -> Iterator[Finding]:
@@ -122,6 +125,8 @@ def ended_tasks_are_kept_for_a_while(found: Inventory) -> Iterator[Finding]:
 def counts_are_within_their_limits(found: Inventory) -> Iterator[Finding]:
     for task, record in _known(found):
         own = record.task
+        if own.state.terminal:
+            continue
         if own.attempts > record.max_attempts > 0 or own.recoveries > record.max_recoveries > 0:
             told = (
                 f"{own.attempts} attempts of {record.max_attempts}, "
@@ -139,9 +144,10 @@ def slots_are_kept(found: Inventory) -> Iterator[Finding]:
             yield Finding(
                 "slots",
                 worker.id,
-                f"{worker.id} runs more than it has slots",
+                f"{worker.id} runs more than it has slots; it takes nothing more until enough of "
+                "them are over",
                 f"{len(mine)} runs and {len(worker.revoked)} not let go, {worker.slots} slots",
-                show(worker.id),
+                "",
                 tuple(run.task.id for run in mine),
             )
 
@@ -151,9 +157,10 @@ def queues_are_listed(found: Inventory) -> Iterator[Finding]:
         yield Finding(
             "unlisted_queue",
             queue,
-            f"{queue} holds tasks and is not in grid:queues, so no pass looks at it",
-            "the next claim from it lists it again",
-            f"cogrid task list --queue {shlex.quote(queue)}",
+            f"{queue} holds tasks and is not in grid:queues, so no pass looks at it; the next claim "
+            "of a worker that serves it lists it again",
+            "",
+            "",
         )
     for depth in found.snapshot.queues:
         if depth.depth == 0:
@@ -207,19 +214,15 @@ def _places(found: Inventory) -> defaultdict[TaskId, list[str]]:
     return places
 
 
-def _task(task: TaskId, kind: str, told: str, record: Record | None = None) -> Finding:
+def _task(
+    task: TaskId, kind: str, told: str, record: Record | None = None, mend: str = ""
+) -> Finding:
+    """mend: else the task, which contradicts itself, is ended, or dropped if it is over."""
     own = record.task if record else None
     facts = f"queue {own.queue}; worker {own.worker or 'none'}; run {own.run}" if own else ""
-    mend = REAP if kind in MENDED_BY_PASSES else _explain(task)
+    over = own is not None and own.state.terminal
+    mend = mend or (purge(task) if over else cancel(task))
     return Finding(kind, task, f"task {task}: {told}", facts, mend, (task,))
-
-
-MENDED_BY_PASSES = frozenset({"misplaced", "no_task", "over_and_listed", "log", "not_due"})
-"""What a pass of the reaper puts right; of the rest, explain tells more."""
-
-
-def _explain(task: TaskId) -> str:
-    return f"cogrid explain {task}"
 
 
 def _and(names: list[str] | list[TaskId]) -> str:

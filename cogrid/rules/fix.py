@@ -91,7 +91,7 @@ def _pullers(grid: Grid) -> dict[str, Worker]:
     able = {seat.worker.id for seats in grid.homes.values() for seat in seats if seat.able}
     found: dict[str, Worker] = {}
     for worker in sorted(grid.snapshot.workers, key=lambda each: (-each.slots, each.id)):
-        if worker.id in able and worker.engine.startswith("ollama"):
+        if worker.id in able and worker.pulls:
             found.setdefault(worker.host or worker.id, worker)
     return found
 

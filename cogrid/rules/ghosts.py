@@ -11,7 +11,7 @@ from cogrid.model.task import Reason
 from cogrid.model.worker import Worker
 from cogrid.rules.grid import Grid
 from cogrid.rules.health import ghost_evidence, is_dead, is_ghost, poll_evidence
-from cogrid.rules.mend import REAP, forget
+from cogrid.rules.mend import REAP, drain, forget, strike_off
 from cogrid.rules.waiting import queued
 
 GHOST = Reason.GHOST_PENDING.value
@@ -28,7 +28,7 @@ def ghosts(snapshot: Snapshot, limits: Limits) -> tuple[Finding, ...]:
     grid = Grid.of(snapshot, limits)
     waits = queued(snapshot)
     found = [
-        _finding(worker, grid, kind)
+        _finding(worker, grid, waits, kind)
         for worker in snapshot.workers
         if (kind := _kind(worker, grid, waits, limits))
     ]
@@ -41,14 +41,14 @@ def gone(snapshot: Snapshot, limits: Limits) -> tuple[Finding, ...]:
     waits = queued(snapshot)
     now_ms = snapshot.taken_at_ms
     found = (
-        _finding(worker, grid, GONE)
+        _finding(worker, grid, waits, GONE)
         for worker in snapshot.workers
         if worker.known and is_dead(worker, now_ms) and not _kind(worker, grid, waits, limits)
     )
     return tuple(sorted(found, key=lambda each: each.subject))
 
 
-def _finding(worker: Worker, grid: Grid, kind: str) -> Finding:
+def _finding(worker: Worker, grid: Grid, waits: Mapping[str, int], kind: str) -> Finding:
     now_ms = grid.snapshot.taken_at_ms
     wrong = {
         GHOST: "is registered and renews its lease, but takes no work",
@@ -66,9 +66,25 @@ def _finding(worker: Worker, grid: Grid, kind: str) -> Finding:
             worker,
             grid,
         ),
-        mend=REAP if kind in (GHOST, DEAD) else forget(worker.id),
+        mend=cure(worker, grid, waits, ghost=kind == GHOST),
         at_risk=_only_here(worker, grid),
     )
+
+
+def cure(worker: Worker, grid: Grid, waits: Mapping[str, int], *, ghost: bool) -> str:
+    """The command for a ghost or a dead worker. waits: ``queued`` of the grid. First what waits for it goes elsewhere, then what a
+    ghost still runs comes to its end, then it is struck off."""
+    if _blocks(worker, grid, waits):
+        return REAP
+    if ghost:
+        return drain(worker.id) if worker.tasks else strike_off(worker.id)
+    return REAP if worker.tasks else forget(worker.id)
+
+
+def _blocks(worker: Worker, grid: Grid, waits: Mapping[str, int]) -> bool:
+    """Tasks wait in its own queue, or for a model that nobody else serves."""
+    own = grid.queue(worker.queue).depth
+    return bool(own) or any(waits.get(model) for model in _only_here(worker, grid))
 
 
 def _kind(worker: Worker, grid: Grid, waits: Mapping[str, int], limits: Limits) -> str | None:
@@ -78,8 +94,7 @@ def _kind(worker: Worker, grid: Grid, waits: Mapping[str, int], limits: Limits) 
         return GHOST
     if not is_dead(worker, now_ms):
         return None
-    blocked = any(waits.get(model) for model in _only_here(worker, grid))
-    if worker.tasks or grid.queue(worker.queue).depth or blocked:
+    if worker.tasks or _blocks(worker, grid, waits):
         return DEAD
     return LEFTOVER if worker.lease_until_ms is None else None
 

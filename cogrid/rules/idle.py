@@ -10,12 +10,14 @@ from cogrid.model.names import Queue, TaskId
 from cogrid.model.task import Task
 from cogrid.model.worker import Health, OfferState, Worker, WorkerState
 from cogrid.rules.counted import counted
+from cogrid.rules.ghosts import cure
 from cogrid.rules.grid import Grid
 from cogrid.rules.health import ghost_evidence, health, is_dead, wedged_evidence
-from cogrid.rules.mend import REAP, drain, show
+from cogrid.rules.mend import show, strike_off
 from cogrid.rules.routing import Routing
 from cogrid.rules.seen import WISH_DRAIN
 from cogrid.rules.takers import slots_taken, taker
+from cogrid.rules.waiting import queued
 from cogrid.rules.zombies import lease_evidence
 
 _GONE = (Health.DEAD, Health.GHOST)
@@ -67,7 +69,7 @@ def why_idle(
         health=word,
         what=_what(worker, word, rule, takes, blocked, grid),
         wrong=wrong,
-        mend=_mend(worker, word) if wrong else "",
+        mend=_mend(worker, word, grid) if wrong else "",
         reasons=(*_models(worker), *_pool(worker, routing)),
         takes=takes,
         blocked=blocked,
@@ -158,7 +160,7 @@ def _pool(worker: Worker, routing: Routing) -> list[str]:
     return [f"its pool {worker.pool} is closed: it gets only what asks for it by name"]
 
 
-def _mend(worker: Worker, word: Health) -> str:
+def _mend(worker: Worker, word: Health, grid: Grid) -> str:
     if word in _GONE:
-        return REAP
-    return drain(worker.id) if word is Health.WEDGED else show(worker.id)
+        return cure(worker, grid, queued(grid.snapshot), ghost=word is Health.GHOST)
+    return strike_off(worker.id) if word is Health.WEDGED else show(worker.id)

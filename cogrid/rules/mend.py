@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 
 REAP = "cogrid reaper --once"
 
@@ -17,9 +18,30 @@ def forget(worker: str) -> str:
     return f"cogrid worker forget {shlex.quote(worker)}"
 
 
+def strike_off(worker: str) -> str:
+    """The same for one that still renews: its process is void, and a service starts a new one."""
+    return f"{forget(worker)} --force"
+
+
 def show(worker: str) -> str:
     """Everything that is known of it."""
     return f"cogrid worker show {shlex.quote(worker)}"
+
+
+def cancel(*tasks: str) -> str:
+    """They end, and their clients are told."""
+    return f"cogrid task cancel {shlex.join(tasks)}"
+
+
+def purge(task: str) -> str:
+    """One that has ended goes before its time."""
+    return f"cogrid task purge {shlex.quote(task)}"
+
+
+def pull(model: str, workers: Iterable[str]) -> str:
+    """They get the model, and serve it from then on; "" for nobody."""
+    words = [word for worker in workers for word in ("--worker", worker)]
+    return f"cogrid model pull {shlex.join((model, *words))}" if words else ""
 
 
 def spof(model: str) -> str:

@@ -132,9 +132,11 @@ def _waits(
         queue = seen.grid.queue(name)
         due = {task for task, _ in seen.due}
         tasks = [task for task in _waiting(name, seen) if task.id not in due]
-        yield from _moves(queue, tasks, seen, places, routing, limits)
-        if is_lost(queue, seen.grid, limits):
-            yield from (fail for task in tasks if (fail := _fail(task, seen, limits)))
+        moves = tuple(_moves(queue, tasks, seen, places, routing, limits))
+        moved = {move.task for move in moves}
+        yield from moves
+        rest = (task for task in tasks if task.id not in moved)
+        yield from (fail for task in rest if (fail := _fail(task, seen, limits)))
 
 
 def _moves(

@@ -68,8 +68,8 @@ def _cure(model: str, able: list[Worker], grid: Grid) -> str:
     spare = [worker for worker in _up(grid) if _host(worker) not in taken]
     if not spare:
         return "add a worker on another machine that has it"
-    best = max(spare, key=lambda worker: (worker.free, worker.slots))
-    if best.engine.startswith("ollama"):
+    best = max(spare, key=lambda worker: (worker.pulls, worker.free, worker.slots))
+    if best.pulls:
         return f"run `ollama pull {shlex.quote(model)}` on {_host(best)}"
     return f"add it to the engine of {best.id} on {_host(best)}"
 

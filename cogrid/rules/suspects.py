@@ -11,7 +11,7 @@ from cogrid.model.event import Event
 from cogrid.model.finding import Finding
 from cogrid.model.limits import Limits
 from cogrid.model.snapshot import Snapshot
-from cogrid.model.worker import Worker, WorkerState
+from cogrid.model.worker import OfferState, Worker, WorkerState
 from cogrid.rules.counted import counted
 from cogrid.rules.health import (
     is_dead,
@@ -22,7 +22,7 @@ from cogrid.rules.health import (
     wedged_evidence,
 )
 from cogrid.rules.idle import why_excluded
-from cogrid.rules.mend import drain
+from cogrid.rules.mend import drain, pull, strike_off
 from cogrid.rules.seen import WISH_DRAIN
 
 WEDGED = "wedged"
@@ -86,7 +86,7 @@ def _wedged(worker: Worker, now_ms: int) -> Finding:
         f"{worker.host or 'its host'}",
         f"{_host(worker)}; {wedged_evidence(worker, now_ms)}; "
         f"{worker.busy} of {worker.slots} slots taken",
-        drain(worker.id),
+        strike_off(worker.id),
         tuple(offer.name for offer in worker.offers),
     )
 
@@ -108,10 +108,11 @@ def _frozen(worker: Worker, now_ms: int) -> Finding:
 
 
 def _excluded(worker: Worker, rule: str, now_ms: int) -> Finding:
+    missing = _missing(worker)
     return Finding(
         EXCLUDED,
         worker.id,
-        f"{worker.id} polls and is handed nothing: {rule}",
+        f"{worker.id} polls and is handed nothing: {rule}; {_advice(worker)}",
         "; ".join(
             (
                 _host(worker),
@@ -122,9 +123,28 @@ def _excluded(worker: Worker, rule: str, now_ms: int) -> Finding:
                 ),
             )
         ),
-        f"cogrid worker why-idle {shlex.quote(worker.id)}",
+        pull(missing[0], (worker.id,)) if missing else "",
         tuple(offer.name for offer in worker.offers),
     )
+
+
+def _advice(worker: Worker) -> str:
+    """What to do; a worker tries again by itself what its engine could not do."""
+    where = worker.host or "its host"
+    if worker.slots < 1:
+        return f"start it on {where} with one slot or more"
+    if not worker.offers:
+        return f"give the engine on {where} a model"
+    if _missing(worker):
+        return "have it pull one of them"
+    return f"put right on {where} what its engine says of them"
+
+
+def _missing(worker: Worker) -> tuple[str, ...]:
+    """Models that it could get from its engine."""
+    if not worker.pulls:
+        return ()
+    return tuple(o.name for o in worker.offers if o.state is OfferState.MISSING)
 
 
 def _twin(worker: str, reason: str, times: int) -> Finding:
@@ -135,7 +155,7 @@ def _twin(worker: str, reason: str, times: int) -> Finding:
         worker,
         f"host {other} runs a worker under the name {worker}, which {holder} holds; give it "
         f"another name there",
-        f"refused {counted(times, 'time')} in the last minutes; {reason}",
+        f"refused {counted(times, 'time')} of late; {reason}",
         f"cogrid worker run --id {shlex.quote(f'{worker}-2')}",
     )
 

@@ -12,11 +12,13 @@ from cogrid.model.snapshot import Snapshot
 from cogrid.model.worker import Worker
 from cogrid.rules.counted import counted
 from cogrid.rules.grid import Grid
-from cogrid.rules.mend import spof
+from cogrid.rules.mend import pull
 from cogrid.rules.waiting import queued
 
 LOST = "lost_model"
 LEFT_WITH_ONE = "left_with_one"
+HOMES = 2
+"""So many workers leave nothing to be said of a model."""
 KINDS = (LOST, LEFT_WITH_ONE)
 """The findings come in this order."""
 
@@ -59,7 +61,7 @@ def loss(
     for model in before.homes:
         had, has = _able(before, model), _able(after, model)
         if had and len(has) < len(had) and len(has) <= 1:
-            found.append(_finding(model, has, gone, waits[model]))
+            found.append(_finding(model, has, gone, after, waits[model]))
     return tuple(sorted(found, key=lambda each: (KINDS.index(each.kind), each.subject)))
 
 
@@ -103,7 +105,7 @@ def _able(grid: Grid, model: str) -> tuple[Worker, ...]:
 
 
 def _finding(
-    model: str, left: tuple[Worker, ...], gone: tuple[Worker, ...], waiting: int
+    model: str, left: tuple[Worker, ...], gone: tuple[Worker, ...], after: Grid, waiting: int
 ) -> Finding:
     names = ", ".join(worker.id for worker in gone if worker.offer(model))
     if left:
@@ -111,11 +113,28 @@ def _finding(
         what = f"without {names}, only {left[0].id} could serve {model}"
     else:
         kind, what = LOST, f"without {names}, no worker could serve {model}"
+    spare = _spare(model, left, after)
+    if not spare:
+        what += "; add a worker on another machine that has it"
     verb = "would wait for nothing" if not left else "would wait for one worker"
     return Finding(
         kind,
         model,
         what,
         f"{counted(waiting, 'task')} queued for it now, which {verb}",
-        spof(model),
+        pull(model, spare),
     )
+
+
+def _spare(model: str, left: tuple[Worker, ...], after: Grid) -> tuple[WorkerId, ...]:
+    """Workers that would still be there and could get it, as many as are needed for two homes, each
+    on a host of its own."""
+    taken = {_place("host", worker) for worker in left}
+    found: list[WorkerId] = []
+    up = {seat.worker.id for seats in after.homes.values() for seat in seats if seat.able}
+    for worker in after.snapshot.workers:
+        host = _place("host", worker)
+        if worker.id in up and worker.pulls and host not in taken:
+            taken.add(host)
+            found.append(worker.id)
+    return tuple(found[: HOMES - len(left)])

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cogrid.model.limits import Limits
-from cogrid.model.names import TaskId, WorkerId
+from cogrid.model.names import Queue, TaskId, WorkerId
 from cogrid.model.snapshot import Server, Snapshot
 from cogrid.model.task import Task
 from cogrid.rules.grid import Grid
@@ -22,6 +22,8 @@ from cogrid.store.task_lists import read_heads
 
 DUE = 1_000
 """Due tasks that one pass reads; the next follows at once where there were more."""
+WHOLE = 10_000
+"""Tasks that are looked at where all that wait are."""
 A_TRIP = 100
 """Hashes read in one round trip."""
 
@@ -32,13 +34,16 @@ def read_server() -> Reading[Server]:
     return server_facts(good(reply))
 
 
-def read_seen(keys: Keys, routing: Routing, limits: Limits) -> Reading[Seen]:
-    """Everything that ``rules.plan.plan`` decides on."""
+def read_seen(
+    keys: Keys, routing: Routing, limits: Limits, *, whole: bool = False
+) -> Reading[Seen]:
+    """Everything that ``rules.plan.plan`` decides on. whole: also what stands in queues and beside
+    workers that are well."""
     snapshot = as_wished((yield from read_snapshot(keys, info=False, members=False)))
     grid = Grid.of(snapshot, limits)
     due = yield from read_due(keys, snapshot.taken_at_ms, DUE)
-    held = yield from _read_held(keys, snapshot)
-    asked = look(grid, routing, limits)
+    held = yield from _read_held(keys, snapshot, whole)
+    asked = _everything(snapshot) if whole else look(grid, routing, limits)
     waiting = yield from read_heads(keys, asked)
     tasks = yield from _read_tasks(
         keys,
@@ -55,16 +60,29 @@ def read_seen(keys: Keys, routing: Routing, limits: Limits) -> Reading[Seen]:
         tasks=tasks,
         next_ms=_next_ms(snapshot, due.next_ms),
         cut=max(len(due.tasks), len(due.orphans)) >= DUE
-        or any(len(tasks) >= HEADS for tasks in (*held.values(), *waiting.values())),
+        or any(len(tasks) >= HEADS for tasks in held.values())
+        or (not whole and any(len(tasks) >= HEADS for tasks in waiting.values())),
     )
 
 
-def _read_held(keys: Keys, snapshot: Snapshot) -> Reading[dict[WorkerId, tuple[TaskId, ...]]]:
-    """What dead workers are said to run, some of it where it is much."""
+def _everything(snapshot: Snapshot) -> dict[Queue, int]:
+    """All queues, up to so many tasks together."""
+    found, left = dict[Queue, int](), WHOLE
+    for queue in snapshot.queues:
+        if most := min(queue.depth, left):
+            found[queue.name] = most
+            left -= most
+    return found
+
+
+def _read_held(
+    keys: Keys, snapshot: Snapshot, whole: bool
+) -> Reading[dict[WorkerId, tuple[TaskId, ...]]]:
+    """What dead workers are said to run, some of it where it is much. whole: all workers."""
     now_ms = snapshot.taken_at_ms
     if now_ms < snapshot.reaper.hold_until_ms:
         return {}
-    dead = [worker.id for worker in snapshot.workers if is_dead(worker, now_ms)]
+    dead = [worker.id for worker in snapshot.workers if whole or is_dead(worker, now_ms)]
     if not dead:
         return {}
     replies = yield [

@@ -27,6 +27,8 @@ def _commands(path: Path) -> Iterator[str]:
         else:
             continue
         if text.startswith("cogrid ") and " shows " not in text:
+            if text == "cogrid model pull x1":  # the model with the workers behind it
+                text += " --worker x1"
             yield text
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from cogrid.errors import Exit, UnreachableError
 from cogrid.model.worker import Offer, OfferState, WorkerState
-from cogrid.reaper.one_pass import dry_run
+from cogrid.reaper.one_pass import dry_run, one_pass
 from tests.reaper.stage import MODEL, Stage, held
 from tests.servers import Server
 
@@ -474,3 +474,30 @@ def test_every_act_on_every_server(every_server: Server) -> None:
     }  # fmt: skip
     assert stage.sweep().lines == ()
     stage.close()
+
+
+def test_a_pass_over_everything_drops_what_no_task_confirms(stage: Stage) -> None:
+    """Beside workers and in queues that are well, too; what is confirmed stays."""
+    stage.worker("esxi", slots=2)
+    stage.submit("runs")
+    stage.claim("esxi", CPU)
+    stage.submit("waits")
+    stage.redis.zadd(CPU, {"nobody": 1, "runs": 2})
+    stage.redis.sadd("worker:esxi:tasks", "nobody", "waits")
+    stage.sweep()
+    assert stage.redis.zcard(CPU) == 3, "an ordinary pass looks only where something is wrong"
+    one_pass(stage.store, stage.limits, stage.routing, whole=True)
+    assert stage.redis.zrange(CPU, 0, -1) == [b"waits"]
+    assert stage.redis.smembers("worker:esxi:tasks") == {b"runs"}
+
+
+def test_what_waits_without_a_home_in_a_living_workers_queue_fails(stage: Stage) -> None:
+    stage.worker("esxi", "llama3.2:1b")
+    stage.submit("lost", "tasks:cpu:esxi", "gone:1b")
+    stage.submit("fine", "tasks:cpu:esxi", "llama3.2:1b")
+    stage.let_pass(8)
+    stage.renew("esxi")
+    stage.poll("esxi")
+    report = one_pass(stage.store, stage.limits, stage.routing, whole=True)
+    assert [(line.edge, line.task) for line in report.lines] == [("fail", "lost")]
+    assert stage.task("fine")["state"] == "pending"

@@ -95,7 +95,8 @@ def test_where_all_is_well_nothing_is_said() -> None:
         (
             {"unlisted": (OWN,)},
             "unlisted_queue",
-            f"{OWN} holds tasks and is not in grid:queues, so no pass looks at it",
+            f"{OWN} holds tasks and is not in grid:queues, so no pass looks at it; the next claim "
+            "of a worker that serves it lists it again",
         ),
         (
             {"kept": {P: Kept(5_000, True)}},
@@ -161,7 +162,7 @@ def test_an_entry_without_a_task() -> None:
 )
 def test_what_a_task_says_of_itself(task: TaskId, record: Record, kind: str, what: str) -> None:
     (found,) = inconsistencies(changed(task, record))
-    assert (found.kind, found.what, found.mend) == (kind, what, f"cogrid explain {task}")
+    assert (found.kind, found.what, found.mend) == (kind, what, f"cogrid task cancel {task}")
 
 
 def test_a_token_that_two_tasks_have() -> None:

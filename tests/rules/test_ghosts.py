@@ -51,6 +51,15 @@ def test_a_ghost_that_still_runs_something() -> None:
         "last poll 20.0 s ago; holds 1 of 2 slots (cb305e3a); 0 in tasks:cpu:esxi" in found.evidence
     )
     assert found.at_risk == ()
+    assert found.mend == "cogrid worker drain esxi"
+
+
+def test_a_ghost_that_nothing_waits_for_is_struck_off() -> None:
+    (found,) = ghosts(a_snapshot(a_worker("esxi", **NEVER)), LIMITS)
+    assert found.mend == "cogrid worker forget esxi --force"
+    shared = a_queue("tasks:cpu:shared:gemma3:1b", 1)
+    (found,) = ghosts(a_snapshot(a_worker("esxi", **NEVER), queues=(shared,)), LIMITS)
+    assert found.mend == "cogrid reaper --once"
 
 
 @pytest.mark.parametrize(

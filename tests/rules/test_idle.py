@@ -61,12 +61,12 @@ def test_a_full_worker_is_not_idle() -> None:
         (
             {"lease_until_ms": NOW_MS - 4_000},
             "esxi is dead: lease ran out 4.0 s ago",
-            "cogrid reaper --once",
+            "cogrid worker forget esxi",
         ),
         (
             {"polled_at_ms": 0, "freed_at_ms": NOW_MS - 20_000},
             "esxi is a ghost: registered, never polled for 20.0 s",
-            "cogrid reaper --once",
+            "cogrid worker forget esxi --force",
         ),
         (
             {"offers": (an_offer(state=OfferState.FAILED, reason="no memory"),)},
@@ -78,7 +78,7 @@ def test_a_full_worker_is_not_idle() -> None:
         (
             {"zombies": 3},
             "esxi is wedged: its last 3 runs made no progress and were taken back",
-            "cogrid worker drain esxi",
+            "cogrid worker forget esxi --force",
         ),
     ],
 )

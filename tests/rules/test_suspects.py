@@ -24,7 +24,9 @@ FROZEN: dict[str, Any] = {
 
 def test_one_that_takes_and_never_produces() -> None:
     (found,) = suspects(a_snapshot(a_worker(zombies=3, host="h1")), LIMITS)
-    assert (found.kind, found.subject, found.mend) == ("wedged", "esxi", "cogrid worker drain esxi")
+    assert (found.kind, found.subject, found.mend) == (
+        "wedged", "esxi", "cogrid worker forget esxi --force",
+    )  # fmt: skip
     assert found.evidence == (
         "host h1; its last 3 runs made no progress and were taken back; 0 of 1 slots taken"
     )
@@ -71,10 +73,34 @@ def test_one_that_polls_and_is_handed_nothing() -> None:
     (found,) = suspects(a_snapshot(a_worker("esxi", failed)), LIMITS)
     assert found.kind == "excluded"
     assert found.what == (
-        "esxi polls and is handed nothing: none of its models can be used (failed)"
+        "esxi polls and is handed nothing: none of its models can be used (failed); put right on "
+        "esxi what its engine says of them"
     )
     assert found.evidence == "host esxi; last poll 1.0 s ago; gemma3:1b failed: no memory"
-    assert found.mend == "cogrid worker why-idle esxi"
+    assert found.mend == ""
+
+
+@pytest.mark.parametrize(
+    ("fields", "advice", "mend"),
+    [
+        ({"slots": 0}, "start it on pve1 with one slot or more", ""),
+        ({"offers": ()}, "give the engine on pve1 a model", ""),
+        (
+            {"offers": (an_offer(state=OfferState.MISSING),), "engine": "ollama 0.9.3"},
+            "have it pull one of them",
+            "cogrid model pull gemma3:1b --worker esxi",
+        ),
+        (
+            {"offers": (an_offer(state=OfferState.MISSING),), "engine": "openai"},
+            "put right on pve1 what its engine says of them",
+            "",
+        ),
+    ],
+)
+def test_what_to_do_about_it(fields: Any, advice: str, mend: str) -> None:
+    (found,) = suspects(a_snapshot(a_worker("esxi", host="pve1", **fields)), LIMITS)
+    assert found.what.endswith(f"; {advice}")
+    assert found.mend == mend
 
 
 def test_a_drain_was_wanted() -> None:
@@ -99,5 +125,5 @@ def test_a_name_that_two_machines_want_is_told_once() -> None:
     assert found.what == (
         "host pve2 runs a worker under the name esxi, which pve1 holds; give it another name there"
     )
-    assert found.evidence == f"refused 3 times in the last minutes; {reason}"
+    assert found.evidence == f"refused 3 times of late; {reason}"
     assert found.mend == "cogrid worker run --id esxi-2"

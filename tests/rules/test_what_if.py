@@ -28,7 +28,9 @@ def test_a_worker_that_alone_has_a_model() -> None:
     own = (a_task("aa", queue="tasks:cpu:mini"),)
     (found,) = loss(fleet(queues=queues, tasks=own), ("esxi",), (), LIMITS)
     assert (found.kind, found.subject) == ("lost_model", "gemma3:1b")
-    assert found.what == "without esxi, no worker could serve gemma3:1b"
+    assert found.what == (
+        "without esxi, no worker could serve gemma3:1b; add a worker on another machine that has it"
+    )
     assert found.evidence == "3 tasks queued for it now, which would wait for nothing"
 
 
@@ -38,7 +40,26 @@ def test_a_host_takes_its_workers_along() -> None:
         ("lost_model", "gemma3:1b"),
         ("left_with_one", "llama3.2:1b"),
     ]
-    assert found[1].what == "without esxi, mini, only ai-core could serve llama3.2:1b"
+    assert found[1].what == (
+        "without esxi, mini, only ai-core could serve llama3.2:1b; add a worker on another machine "
+        "that has it"
+    )
+    assert [each.mend for each in found] == ["", ""]
+
+
+def test_the_mend_is_a_pull_on_those_that_would_be_left() -> None:
+    snapshot = a_snapshot(
+        a_worker("esxi", "gemma3:1b", "llama3.2:1b", engine="ollama"),
+        a_worker("ai-core", "llama3.2:1b", engine="ollama"),
+        a_worker("twin", "llama3.2:3b", engine="ollama", host="ai-core"),
+        a_worker("other", "llama3.2:3b", engine="openai"),
+        a_worker("nas", "llama3.2:3b", engine="ollama"),
+    )
+    found = loss(snapshot, ("esxi",), (), LIMITS)
+    assert {each.subject: each.mend for each in found} == {
+        "gemma3:1b": "cogrid model pull gemma3:1b --worker ai-core --worker nas",
+        "llama3.2:1b": "cogrid model pull llama3.2:1b --worker nas",
+    }
 
 
 def test_what_was_single_before_is_not_its_fault() -> None:

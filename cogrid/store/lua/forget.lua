@@ -12,7 +12,8 @@ local key = worker_key(worker)
 local hash = redis.call('HMGET', key, 'pool', 'instance', 'polled_at')
 local pool = hash[1]
 local lease = redis.call('ZSCORE', P .. 'grid:workers', worker)
-if not pool and not lease then return {'unknown'} end
+-- A hash of another software, or of a version long gone, may have no pool.
+if not lease and redis.call('EXISTS', key) == 0 then return {'unknown'} end
 if leased(worker) then
   if ARGV[3] ~= '1' then return {'alive', tonumber(lease) - now} end
   local silent = now - tonumber(hash[3] or '0')
