@@ -38,6 +38,7 @@ def command(
     from dataclasses import replace
 
     from cogrid.config import load_effective
+    from cogrid.config.near import unknown
     from cogrid.errors import NotFoundError
     from cogrid.ops.settings import DEFAULT, settings
 
@@ -49,8 +50,9 @@ def command(
         if (row.key == section or row.key.startswith(f"{section}.") or not section)
         and not (changed and row.source == DEFAULT)
     )
-    if section and not any(row.key.startswith(section) for row in found.settings):
-        raise NotFoundError(f"there is no section or key {section!r}", "cogrid config show has all")
+    names = [name for row in found.settings for name in (row.key, row.key.partition(".")[0])]
+    if section and section not in names:
+        raise NotFoundError(f"{section!r} {unknown(section, names)}", "cogrid config show has all")
     if as_json:
         print_json(replace(found, settings=rows))
         return

@@ -106,6 +106,13 @@ def _engine(value: object) -> str:
     return "write the engine's address, such as http://127.0.0.1:11434, or demo"
 
 
+def _engine_key(value: object) -> str:
+    """It travels in a header."""
+    text = str(value)
+    right = text.isascii() and text.isprintable() and " " not in text
+    return "" if right else "write the key alone, without spaces or line breaks"
+
+
 def _listen(value: object) -> str:
     host, _, port = str(value).rpartition(":")
     bare = host.removeprefix("[").removesuffix("]")
@@ -151,6 +158,7 @@ _CHECKS: Mapping[str, Callable[[object], str]] = {
     "worker.id": _name_or_none,
     "worker.pool": _name_or_none,
     "worker.engine": _engine,
+    "worker.engine_key": _engine_key,
     "worker.slots": _slots,
     "log.format": _one_of("text", "json"),
     "log.level": _one_of("debug", "info", "warning", "error"),

@@ -21,7 +21,7 @@ SECTIONS: dict[str, type] = {
     "routing": Routing,
 }
 
-SECRET = frozenset({"redis.url", "redis.password", "client.api_key"})
+SECRET = frozenset({"redis.url", "redis.password", "client.api_key", "worker.engine_key"})
 """Keys whose value appears in no message."""
 
 ALIASES = {"COGRID_PREFIX": "redis.prefix"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cogrid.config.check import wrong, wrong_together
@@ -20,6 +19,7 @@ from cogrid.config.keys import (
     variable,
 )
 from cogrid.config.near import unknown
+from cogrid.config.secret import with_secrets
 from cogrid.config.settings import Config
 from cogrid.errors import UsageError
 from cogrid.model.limits import Limits
@@ -85,8 +85,7 @@ def load_effective(
     problems += _contradictions(config.limits, taken)
     scale = _time_scale(env, problems)
     config = replace(
-        config,
-        redis=replace(config.redis, password=_password(config, taken, problems)),
+        with_secrets(config, taken, problems),
         routing=replace(config.routing, domains=domains),
         hosts=hosts,
         limits=config.limits.scaled(scale) if scale != 1 else config.limits,
@@ -140,7 +139,13 @@ def _from_table(
         if name in names:
             yield Given(key, value, source, in_file=True)
         else:
-            problems.append(f"{source}: {key} {unknown(name, names)}")
+            problems.append(f"{source}: {key} {_belongs(name) or unknown(name, names)}")
+
+
+def _belongs(name: str) -> str:
+    """Says so where a key of another section was meant."""
+    at = [section for section in SECTIONS if f"{section}.{name}" in known()]
+    return f"is unknown; {name} is a key of [{'] and of ['.join(at)}]" if at else ""
 
 
 def _from_env(env: Mapping[str, str], problems: list[str]) -> Iterable[Given]:
@@ -231,25 +236,3 @@ def _time_scale(env: Mapping[str, str], problems: list[str]) -> float:
         return scale
     problems.append(f"COGRID_TIME_SCALE is {text!r}: write a number above 0, at most 1000")
     return 1.0
-
-
-def _password(config: Config, taken: Mapping[str, Given], problems: list[str]) -> str:
-    """The password itself where it is set, else what its file holds."""
-    redis = config.redis
-    if redis.password or not redis.password_file:
-        return redis.password
-    given = taken["redis.password_file"]
-    beside = Path(config.file).expanduser().parent if given.in_file else Path()
-    file = beside / Path(redis.password_file).expanduser()
-    place = f"{given.source}: redis.password_file {file}"
-    try:
-        password = file.read_text(encoding="utf-8").rstrip("\r\n")
-    except OSError as error:
-        problems.append(f"{place}: {error.strerror}")
-        return ""
-    except UnicodeDecodeError:
-        problems.append(f"{place}: it is not UTF-8 text")
-        return ""
-    if not password:
-        problems.append(f"{place}: it is empty")
-    return password

@@ -51,11 +51,14 @@ class Client:
 @dataclass(frozen=True, slots=True)
 class Worker:
     """A worker. "" and 0: found out at its start (id: the short host name; pool: gpu or cpu;
-    engine: the usual ports; slots: what the engine runs in parallel). models: (): all."""
+    engine: the usual ports; slots: what the engine runs in parallel). engine_key: the engine's own
+    API key, if it wants one. models: (): all."""
 
     id: str = ""
     pool: str = ""
     engine: str = ""
+    engine_key: str = field(default="", repr=False)
+    engine_key_file: str = ""
     slots: int = 0
     models: tuple[str, ...] = ()
     state_dir: str = ""

@@ -47,7 +47,7 @@ def _fault(status: int, model: str, body: bytes, text: str) -> Fault:
 
 def _hint(fault: Fault, status: int) -> str:
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return "check the engine's key, and for Ollama the address that it listens on"
+        return "give the engine's key as worker.engine_key or COGRID_WORKER_ENGINE_KEY"
     if fault is Fault.BUSY:
         return "ask again when it has loaded or answered what waits"
     if fault is Fault.REFUSED:

@@ -57,7 +57,7 @@ async def _engine(config: Config) -> Check:
     """None here is no fault: only machines that run a worker need one."""
     wanted = config.worker.engine
     try:
-        engine = await find(wanted or None)
+        engine = await find(wanted or None, key=config.worker.engine_key)
         try:
             version, models = await engine.version(), await engine.listed()
         finally:

@@ -57,7 +57,7 @@ async def find_place(
 
 async def _ask(config: Config, given: Engine | None) -> Place:
     wanted = config.worker
-    engine = given or await find(wanted.engine or None)
+    engine = given or await find(wanted.engine or None, key=wanted.engine_key)
     try:
         version = await engine.version()
         gpu = await engine.gpu()

@@ -34,6 +34,7 @@ def test_each_setting_has_its_source(
     (alone / "cogrid.toml").write_text('[limits]\nlease_s = 25\n\n[worker]\npool = "gpu"\n')
     monkeypatch.setenv("COGRID_WORKER_POOL", "cpu")
     monkeypatch.setenv("COGRID_REDIS_PASSWORD", "hunter2")
+    monkeypatch.setenv("COGRID_WORKER_ENGINE_KEY", "sk-hunter2")
     url = "redis://ada:pa%23ss@127.0.0.1:1/0"
     assert run(["config", "show", "--json", "--redis", url]) == 0
     told = capsys.readouterr().out
@@ -45,6 +46,7 @@ def test_each_setting_has_its_source(
     assert by_key["limits.renew_s"] == (5, "default")
     assert by_key["worker.pool"] == ("cpu", "COGRID_WORKER_POOL")
     assert by_key["redis.password"] == ("***", "COGRID_REDIS_PASSWORD")
+    assert by_key["worker.engine_key"] == ("***", "COGRID_WORKER_ENGINE_KEY")
     assert by_key["redis.url"] == ("redis://ada:***@127.0.0.1:1/0", "command line")
     assert (document["file"], document["time_scale"]) == ("cogrid.toml", 1)
 
@@ -61,7 +63,9 @@ def test_it_can_be_narrowed(alone: Path, capsys: Said, monkeypatch: pytest.Monke
         "routing.pools\tgpu, cpu\tdefault",
         "routing.closed\t-\tdefault",
     ]
+    capsys.readouterr()
     assert run(["config", "show", "rooting"]) == 1
+    assert "did you mean routing?" in capsys.readouterr().err
 
 
 def test_everything_that_is_wrong_is_said_at_once(alone: Path, capsys: Said) -> None:

@@ -129,12 +129,14 @@ class TestWrong:
             'id = "x"\n'
             "[worker]\n"
             'id = "Shared Host"\n'
+            'listen = "127.0.0.1:1"\n'
         )
         assert problems(
             text, {"worker.slots": "many"}, COGRID_LIMITS_ATTEMPTS="0", COGRID_REDS_URL="x"
         ) == [
             "cogrid.toml:3: limits.lease is unknown; did you mean lease_s?",
             "cogrid.toml:6: wroker is unknown; did you mean worker?",
+            "cogrid.toml:10: worker.listen is unknown; listen is a key of [coordinator]",
             "COGRID_REDS_URL is unknown; did you mean COGRID_REDIS_URL?",
             "cogrid.toml:4: limits.renew_s is '5': without quotes: it is of type float",
             f"cogrid.toml:9: worker.id is 'Shared Host': write {A_NAME}",
@@ -272,10 +274,12 @@ class TestSecrets:
                 "COGRID_REDIS_URL": "redis://:hush@h:1/0",
                 "COGRID_REDIS_PASSWORD": "hush",
                 "COGRID_CLIENT_API_KEY": "hush",
+                "COGRID_WORKER_ENGINE_KEY": "hush",
             },
         )
         assert "hush" not in repr(config)
         assert config.redis.password == config.client.api_key == "hush"
+        assert config.worker.engine_key == "hush"
 
     def test_not_in_an_error_either(self) -> None:
         assert problems("[redis]\npassword = ['hush']\n", COGRID_REDIS_URL="hush") == [
@@ -289,6 +293,14 @@ class TestSecrets:
         env = {"COGRID_REDIS_PASSWORD_FILE": str(tmp_path / "secret")}
         assert load(None, env).redis.password == "hush"
         assert load(None, {**env, "COGRID_REDIS_PASSWORD": "louder"}).redis.password == "louder"
+
+    def test_a_file_holds_the_engines_key(self, tmp_path: Path) -> None:
+        (tmp_path / "key").write_text("sk-1\n")
+        assert loaded('[worker]\nengine_key_file = "key"\n').worker.engine_key == "sk-1"
+        (tmp_path / "key").write_text("sk-1\r\nX-Other: 1\n")
+        (problem,) = problems('[worker]\nengine_key_file = "key"\n')
+        says = "write the key alone, without spaces or line breaks"
+        assert problem == f"cogrid.toml:2: worker.engine_key_file key: {says}"
 
     def test_beside_the_file_that_names_it(self, tmp_path: Path) -> None:
         (tmp_path / "etc").mkdir()
