@@ -44,6 +44,7 @@ class Limits:
     idle_s: float = 30.0
     total_s: float = 3600.0
     drain_timeout_s: float = 120.0
+    pull_stall_s: float = 60.0
     quarantine_after: int = 3
     quarantine_s: float = 10.0
     quarantine_max_s: float = 300.0

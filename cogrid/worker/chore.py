@@ -17,10 +17,6 @@ from cogrid.model.worker import OfferState
 from cogrid.store.tasks import Handed, Outcome
 from cogrid.worker.run import Bench, Run, Stop
 
-STALL_S = 60.0
-"""A pull that has not got on for so long has failed: Ollama itself tries a stalled part again after
-half of that."""
-
 TELL_S = 0.5
 """Between two pieces of progress."""
 
@@ -41,7 +37,12 @@ class Chore(Run):
         self.pulse.slot = False
 
     def _first_s(self) -> float:
-        return super()._first_s() if self.handed.kind is Kind.WARM else STALL_S
+        return super()._first_s() if self.handed.kind is Kind.WARM else self._stall_s
+
+    @property
+    def _stall_s(self) -> float:
+        """Ollama itself tries a stalled part again after half of the default."""
+        return self._bench.limits.pull_stall_s
 
     async def _answer(self) -> Outcome:
         if self._stop is not None:
@@ -109,7 +110,7 @@ class Chore(Run):
         limits = self._bench.limits
         first_s = self._bench.speeds.first_s(self.handed.model, False, 1, limits)
         self.pulse.at_s = time.monotonic()
-        self.pulse.allowed_s = first_s + STALL_S
+        self.pulse.allowed_s = first_s + self._stall_s
 
     def _stopped(self, why: Stop) -> Outcome:
         if why is not Stop.SILENT:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from cogrid.model.names import Queue, TaskId
 from cogrid.model.task import Band, Kind, OnClose, State
 from cogrid.model.worker import OfferState
 from cogrid.store.tasks import Submission, cancel, submit
-from cogrid.worker import chore
 from cogrid.worker.pulled import Pulled
 from tests.wait import until_async
 from tests.worker.grid import MODEL, Grid, Living
@@ -104,8 +104,8 @@ async def test_a_pull_that_fails_says_why(grid: Grid, mode: Mode, words: str) ->
         assert "llama3.2:1b on esxi" in end.message
 
 
-async def test_a_pull_that_stalls_fails(grid: Grid, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chore, "STALL_S", 0.3)
+async def test_a_pull_that_stalls_fails(grid: Grid) -> None:
+    grid.limits = replace(grid.limits, pull_stall_s=0.3)
     async with FaultEngine() as server, beside(grid, server):
         server.set(Mode.STALL, after=3, model=NEW)
         await ask(grid, Kind.PULL)
