@@ -43,9 +43,11 @@ class Notify:
             self._fed_s = now_s
             self._send("WATCHDOG=1")
 
-    def stopping(self) -> None:
-        """It is on its way out and finishes what it runs."""
-        self._send("STOPPING=1")
+    def stopping(self, within_s: float = 0.0) -> None:
+        """It is on its way out and finishes what it runs. within_s: how long that may take; more
+        than the unit's TimeoutStopSec= is then granted (EXTEND_TIMEOUT_USEC=)."""
+        longer = f"\nEXTEND_TIMEOUT_USEC={within_s * 1e6:.0f}" if within_s else ""
+        self._send(f"STOPPING=1{longer}")
 
     def close(self) -> None:
         """Lets go of the socket."""

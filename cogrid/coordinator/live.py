@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -38,9 +38,13 @@ RETRY_S = (0.05, 1.0)
 
 
 class Live:
-    """All followers of one coordinator. name: under which its inbox stands in Redis."""
+    """All followers of one coordinator. name: under which its inbox stands in Redis.
+
+    turned: called each time the reader turns, whether or not Redis answered.
+    """
 
     def __init__(self, store: AsyncStore, limits: Limits, name: str, outage: Outage) -> None:
+        self.turned: Callable[[], None] = lambda: None
         self.name = name
         self._store = store
         self._limits = limits
@@ -86,6 +90,7 @@ class Live:
         wait_s = RETRY_S[0]
         inbox = self._store.keys.inbox(self.name)
         while True:
+            self.turned()
             try:
                 got = await self._store.wait((inbox,), self._limits.block_s)
                 self._back()
@@ -162,6 +167,7 @@ class Live:
         """Read for one hint, and fetch the next ones on the same way, until there are none."""
         hints: tuple[str, ...] = (first,)
         while hints:
+            self.turned()  # under load this may go on for long
             _, hints = await asyncio.gather(
                 self._fetch(TaskId(hint) for hint in hints),
                 self._store.take_hints(inbox, HINTS_MOST),

@@ -20,14 +20,15 @@ from cogrid.coordinator.errors import RefusedError
 from cogrid.coordinator.services import Services
 from cogrid.coordinator.wire import Wire
 from cogrid.errors import UsageError
+from cogrid.notify import Notify
 from cogrid.store.address import Address
 from cogrid.store.refusal import StoreError
 
 log = logging.getLogger(__name__)
 
 GRACE_S = 30.0
-"""How long streams may go on after SIGTERM; what is not over then ends in an error. systemd's own
-limit is 90 s."""
+"""How long streams may go on after SIGTERM; what is not over then ends in an error. The unit gives
+it 60 s to end."""
 LAST_S = 2.0
 KEEP_ALIVE_S = 75
 BACKLOG = 2048
@@ -119,13 +120,33 @@ def run(config: Config, address: Address, started: Callable[[str], None] | None 
     """Serve in this process until SIGTERM or SIGINT; a second one ends the streams at once."""
 
     async def main() -> None:
-        coordinator = Coordinator(config, address)
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, coordinator.stop)
-        await coordinator.run(started)
+        with contextlib.closing(Notify()) as notify:
+            await _serve(Coordinator(config, address), notify, started)
 
     uvloop.run(main())
+
+
+async def _serve(
+    coordinator: Coordinator, notify: Notify, started: Callable[[str], None] | None
+) -> None:
+    """systemd is told when it listens, and the reader feeds its watchdog: without that no answer
+    would reach a client."""
+
+    def listens(url: str) -> None:
+        notify.ready()
+        notify.status(url)
+        if started:
+            started(url)
+
+    def stop() -> None:
+        notify.stopping()
+        coordinator.stop()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    coordinator.services.live.turned = notify.alive
+    await coordinator.run(listens)
 
 
 class _Server(uvicorn.Server):

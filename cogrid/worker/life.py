@@ -89,7 +89,7 @@ class Life:
         try:
             over = asyncio.create_task(crew.over.wait())
             await self._unless_leaving(_first(over, crew.broken()))
-            self._notify.stopping()
+            self._notify.stopping(self._last_s())
             if crew.over.is_set():
                 return await self._give_up(crew)
             return await self._go_away(crew)
@@ -132,6 +132,11 @@ class Life:
         await asyncio.to_thread(crew.renewal.join, LAST_WORDS_TICKS * limits.tick_s)
         log.info("[stop] worker_id=%s ended", self.id)
         return Exit.OK
+
+    def _last_s(self) -> float:
+        """The most that a good end takes: the drain, what is handed back, the last renewal."""
+        limits = self._config.limits
+        return limits.drain_timeout_s + 2 * LAST_WORDS_TICKS * limits.tick_s + 2 * limits.renew_s
 
     async def _unless_leaving(self, work: Coroutine[Any, Any, T]) -> T | None:
         """Its result, or None where it was told to leave before there was one."""

@@ -7,27 +7,19 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from tests.notified import WAIT_S, hear, listening
 from tests.servers import Server, free_port
 from tests.wait import until
-
-WAIT_S = 30.0
 
 
 @pytest.fixture
 def systemd() -> Iterator[socket.socket]:
-    """What listens at NOTIFY_SOCKET."""
-    with tempfile.TemporaryDirectory() as home:
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        listener.bind(str(Path(home) / "notify"))
-        listener.settimeout(WAIT_S)
+    with listening() as listener:
         yield listener
-        listener.close()
 
 
 def start(url: str, listener: socket.socket) -> subprocess.Popen[str]:
@@ -56,9 +48,7 @@ def test_it_runs_until_it_is_told_to_end(server: Server, systemd: socket.socket)
     assert daemon.returncode == 0
     assert "[start] reaper redis=" in said
     assert said.rstrip().endswith("[stop] reaper")
-    told = b""
-    while b"STOPPING" not in told:
-        told = systemd.recv(1000)
+    assert hear(systemd, b"STOPPING") == b"STOPPING=1"
 
 
 def test_it_is_ready_before_the_server_is(systemd: socket.socket) -> None:

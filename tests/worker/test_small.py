@@ -22,11 +22,13 @@ def test_systemd_hears_what_it_asked_for(tmp_path: Path, abstract: bool) -> None
         for _ in range(100):
             notify.alive()
         notify.stopping()
+        notify.stopping(131.5)
         notify.close()
-        assert [listener.recv(100) for _ in range(3)] == [
+        assert [listener.recv(100) for _ in range(4)] == [
             b"READY=1",
             b"WATCHDOG=1",
             b"STOPPING=1",
+            b"STOPPING=1\nEXTEND_TIMEOUT_USEC=131500000",
         ]
 
 
