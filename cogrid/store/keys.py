@@ -43,7 +43,7 @@ KEYS: tuple[KeySpec, ...] = (
     _spec(r"grid:(workers|due|clients|queues|models|finished|dead)", "zset", True, "never"),
     _spec(r"grid:(reaper|totals|keys)", "hash", True, "never"),
     _spec(r"grid:events", "stream", True, "never; capped at about 100,000 entries"),
-    _spec(r"usage:\d{4}-\d\d-\d\d", "hash", False, "35 days"),
+    _spec(r"usage:\d{4}-\d\d-\d\d", "hash", False, "35 days; 15,000 fields at most"),
     _spec(r"limit:[^:]+:\d+", "string", False, "2 minutes"),
     _spec(r"rate:tasks:.+", "hash", False, "10 minutes"),
 )

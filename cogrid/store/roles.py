@@ -9,7 +9,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 
 _READS = (
-    "exists", "get", "hget", "hgetall", "hmget", "pttl", "scard", "smembers", "srandmember",
+    "exists", "get", "hget", "hgetall", "hlen", "hmget", "pttl", "scard", "smembers", "srandmember",
     "strlen", "type", "xrange", "xrevrange", "zcard", "zrange", "zrank", "zscan", "zscore",
 )  # fmt: skip
 _WRITES = (

@@ -81,6 +81,10 @@ TABLES: dict[str, tuple[Callable[[World], Any], tuple[Change, ...]]] = {
         submits.test_what_is_over_stays_over,
         (("cancel", "if TERMINAL[task.state] then\n  redis", "if false then\n  redis"),),
     ),
+    "each user of a flood has fields of its own": (
+        finishes.test_a_flood_of_users_does_not_fill_the_day,
+        (("finish", "'HLEN', key) >= USAGE_MOST", "'HLEN', key) >= 1e9"),),
+    ),
     "a claim in two steps": (
         claims.test_a_claim_takes_the_head_at_once_with_its_token,
         (("claim", "redis.call('HSET', task_key(task.id), 'state', 'running', 'token', task.token,",

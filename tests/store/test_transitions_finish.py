@@ -60,6 +60,24 @@ def test_an_answer_ends_its_task_and_frees_the_slot(world: World) -> None:
     }  # fmt: skip
 
 
+def test_a_flood_of_users_does_not_fill_the_day(world: World) -> None:
+    """Each new name would be three fields more, for 35 days."""
+    day = "usage:2026-06-07"
+    known = f"bob\t\t{MODEL}\tesxi\t"
+    world.client.hset(day, mapping={f"u{i}\t\tm\tw\trequests": 1 for i in range(14_998)})
+    world.client.hset(day, mapping={known + "requests": 1, known + "ms": 1})
+    for task, user in (("t1", "ada"), ("t2", "bob"), ("t3", "eve")):
+        token = f"esxi1:1:{task}"
+        world.seed(seed.worker(tasks=(task,)), seed.running(task, user=user, token=token))
+        assert finished(world, task=TaskId(task), token=token).status == "ok"
+    counts = world.hash(day)
+    others = f"(others)\t\t{MODEL}\tesxi\t"
+    assert counts[others + "requests"] == "2"
+    assert counts[others + "tokens"] == "14"
+    assert (counts[known + "requests"], counts[known + "ms"]) == ("2", "3001")
+    assert len(counts) == 15_000 + 3 + 1, "nothing of ada and eve, and bob's first tokens"
+
+
 def test_an_answer_sent_again_is_told_so(world: World) -> None:
     world.seed(seed.worker(tasks=("t1",)), seed.running("t1"))
     finished(world)

@@ -3,6 +3,8 @@
 local DEAD_KEEP_MS = 7 * 86400000
 local REVOKED_KEEP_MS = 3600000
 local USAGE_KEEP_MS = 35 * 86400000
+-- Fields of a day, about 2 MB: three for each user, key, model and worker that came together.
+local USAGE_MOST = 15000
 
 local function usage_key() return P .. 'usage:' .. day() end
 
@@ -56,10 +58,14 @@ local function release(task, freed)
 end
 
 -- Requests, tokens and milliseconds of the day, one field each for every user, key, model and worker
--- that came together (with tabs between): whoever wants the sum of one of them adds up.
+-- that came together (with tabs between): whoever wants the sum of one of them adds up. Clients
+-- invent users, so a full day counts those that are new to it as one.
 local function count_usage(task, requests, tokens, ms)
   local key = usage_key()
-  local who = table.concat({task.user or '', task.key or '', task.model, task.worker, ''}, '\t')
+  local rest = '\t' .. table.concat({task.key or '', task.model, task.worker, ''}, '\t')
+  local who = (task.user or '') .. rest
+  local full = redis.call('HLEN', key) >= USAGE_MOST
+  if full and not redis.call('HGET', key, who .. 'requests') then who = '(others)' .. rest end
   local seen = requests > 0 and redis.call('HINCRBY', key, who .. 'requests', requests)
   if tokens > 0 then redis.call('HINCRBY', key, who .. 'tokens', int(tokens)) end
   if ms > 0 then redis.call('HINCRBY', key, who .. 'ms', int(ms)) end
