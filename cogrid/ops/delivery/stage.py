@@ -1,0 +1,260 @@
+"""Installs a bundle on a host, step by step; each step can be undone and leaves a host whole.
+
+``stage`` puts it beside what runs there (undo: ``unstage``), ``switch`` makes it what units run
+(undo: ``switch_back``), ``prune`` at last takes old ones away, so that one is kept to go back to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from cogrid.model.host import Scope
+from cogrid.ops.delivery.bundle import Bundle, archive
+from cogrid.ops.delivery.python import HostPython
+from cogrid.ops.delivery.refusal import DeliveryError
+
+if TYPE_CHECKING:
+    from cogrid.remote.connection import Connection
+
+SYSTEM = "/opt/cogrid"
+"""Of the machine's own units. Those of a user: cogrid in the user's data directory."""
+ACT_S = 90.0
+"""For an act that installs nothing; most of it to wait for another one there."""
+STAGE_S = 420.0
+"""For pip, the proof, and another one to end, on a slow machine."""
+UPLINK_BYTES_S = 50_000
+"""The slowest link that is waited for, in bytes a second."""
+ACT = 'exec "$1" -I -c "$2" "$3"'
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One that lies on a host. python: the interpreter it was made with. whole: false for what an
+    interrupted installation left, which the next one takes away. used_at: Unix time in s."""
+
+    name: str
+    version: str
+    python: str
+    whole: bool
+    used_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """base: the directory of this scope there. current: the name of the one that units run, or "".
+    works: what its ``--version`` says, "" where it does not run. noexec: nothing can run there."""
+
+    base: str
+    current: str
+    works: str
+    versions: tuple[Version, ...]
+    free_bytes: int
+    noexec: bool
+
+    @property
+    def program(self) -> str:
+        """What a unit starts: the cogrid that is current, whichever that will be."""
+        return f"{self.base}/current/bin/cogrid"
+
+    @property
+    def version(self) -> str:
+        """cogrid's version that is current, "" for none."""
+        return next((each.version for each in self.versions if each.name == self.current), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """An installation that lies ready. fresh: false where it was there already."""
+
+    scope: Scope
+    base: str
+    name: str
+    version: str
+    python: HostPython
+    fresh: bool
+
+    @property
+    def program(self) -> str:
+        """What a unit starts once this is current."""
+        return f"{self.base}/current/bin/cogrid"
+
+
+@dataclass(frozen=True, slots=True)
+class Switched:
+    """now: what is current. before: what was, "" where there was none. Equal: nothing was done."""
+
+    staged: Staged
+    before: str
+
+    @property
+    def changed(self) -> bool:
+        """Whether what units start is another one now."""
+        return self.before != self.staged.name
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """removed: versions. kept: those that a process still runs; then none was removed. left: what
+    else lies in the directory and is not ours."""
+
+    removed: tuple[str, ...]
+    kept: tuple[str, ...]
+    left: tuple[str, ...]
+
+
+def read_installed(connection: Connection, scope: Scope, python: HostPython) -> Installed:
+    """What of cogrid is there, as the user who logs in sees it; changes nothing."""
+    return msgspec.convert(_act(connection, scope, python, "look", root=False), Installed)
+
+
+def obstacles(installed: Installed, bundle: Bundle) -> tuple[str, ...]:
+    """What is in the way of staging it, a sentence each: for a check before anything is touched."""
+    if has(installed, bundle):
+        return ()
+    found = []
+    if installed.noexec:
+        found.append(f"{installed.base} is on a file system that is mounted noexec")
+    if installed.free_bytes < bundle.needed_bytes:
+        free, needed = installed.free_bytes >> 20, bundle.needed_bytes >> 20
+        found.append(f"{installed.base} has {free} MiB free, of the {needed} MiB that it takes")
+    return tuple(found)
+
+
+def has(installed: Installed, bundle: Bundle) -> bool:
+    """Whether exactly this lies there already."""
+    return any(each.whole and each.name == bundle.name for each in installed.versions)
+
+
+def stage(
+    connection: Connection,
+    bundle: Bundle,
+    scope: Scope,
+    tell: Callable[[str], None] = lambda _line: None,
+) -> Staged:
+    """Upload and install it beside what runs there, and prove that it runs. Nothing uses it yet.
+
+    What is there already and runs is left alone. DeliveryError: the host is as it was. tell: gets a
+    line before each part.
+    """
+    names = {"name": bundle.name, "version": bundle.version}
+    found = _act(connection, scope, bundle.python, "ready", names)
+    if not found["ready"]:
+        tell(f"sending {bundle.packed_bytes / 1e6:.1f} MB")
+        found = _upload(connection, bundle, scope, tell, names)
+    return Staged(
+        scope=scope,
+        base=str(found["base"]),
+        python=bundle.python,
+        fresh=bool(found.get("fresh")),
+        name=bundle.name,
+        version=bundle.version,
+    )
+
+
+def _upload(
+    connection: Connection,
+    bundle: Bundle,
+    scope: Scope,
+    tell: Callable[[str], None],
+    names: dict[str, str],
+) -> dict[str, Any]:
+    request = {
+        **names,
+        "wheels": {wheel.path.name: wheel.sha256 for wheel in (bundle.pip, *bundle.wheels)},
+        "pip": bundle.pip.path.name,
+        "needed_bytes": bundle.needed_bytes,
+        "everyone": scope == Scope.SYSTEM,
+    }
+    return _act(
+        connection,
+        scope,
+        bundle.python,
+        "stage",
+        request,
+        stdin=archive(bundle),
+        timeout_s=STAGE_S + bundle.packed_bytes / UPLINK_BYTES_S,
+        tell=tell,
+    )
+
+
+def unstage(connection: Connection, staged: Staged) -> None:
+    """Undo ``stage``: take away what it made, unless it was there before. DeliveryError where it is
+    current: ``switch_back`` comes first."""
+    if staged.fresh:
+        _act(connection, staged.scope, staged.python, "unstage", {"name": staged.name})
+
+
+def switch(connection: Connection, staged: Staged) -> Switched:
+    """Let units start this one from now on; what runs goes on as it is until it is restarted."""
+    done = _act(connection, staged.scope, staged.python, "switch", {"name": staged.name})
+    return Switched(staged, str(done["before"]))
+
+
+def switch_back(connection: Connection, switched: Switched) -> None:
+    """Undo ``switch``. DeliveryError where somebody else has switched since."""
+    staged = switched.staged
+    names = {"name": staged.name, "before": switched.before}
+    _act(connection, staged.scope, staged.python, "switch_back", names)
+
+
+def prune(connection: Connection, scope: Scope, python: HostPython) -> tuple[str, ...]:
+    """Take old ones away but the one used last before the current, and those that still run: the
+    last step, since there is no undo. Returns their names."""
+    return tuple(_act(connection, scope, python, "prune")["removed"])
+
+
+def remove(connection: Connection, scope: Scope, python: HostPython) -> Removed:
+    """Take every version away, once no unit there needs one."""
+    return msgspec.convert(_act(connection, scope, python, "remove"), Removed)
+
+
+def _act(
+    connection: Connection,
+    scope: Scope,
+    python: HostPython,
+    act: str,
+    request: Mapping[str, object] = MappingProxyType({}),
+    *,
+    root: bool | None = None,
+    stdin: bytes = b"",
+    timeout_s: float = ACT_S,
+    tell: Callable[[str], None] = lambda _line: None,
+) -> dict[str, Any]:
+    """One act of on_host.py. root: None where the scope decides."""
+    base = SYSTEM if scope == Scope.SYSTEM else ""
+    done = connection.run(
+        ACT,
+        python.path,
+        resources.files(__package__).joinpath("on_host.py").read_text(),
+        json.dumps({"act": act, "base": base, **request}),
+        stdin=stdin,
+        timeout_s=timeout_s,
+        root=scope == Scope.SYSTEM if root is None else root,
+        on_line=lambda line: tell(line[2:]) if line.startswith("- ") else None,
+    )
+    answer = _answer(done.text)
+    if answer is None:
+        said = done.err.decode(errors="replace").strip().splitlines()
+        what = said[-1] if said else f"exit code {done.code}"
+        raise DeliveryError(
+            connection.target.shown, "failed", f"{python.path} could not {act}: {what}"
+        )
+    if "refused" in answer:
+        raise DeliveryError(connection.target.shown, answer["refused"], answer["what"])
+    return answer
+
+
+def _answer(text: str) -> dict[str, Any] | None:
+    """The JSON object in the last line, if there is one."""
+    try:
+        found = json.loads(text.splitlines()[-1])
+    except (IndexError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
