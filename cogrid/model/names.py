@@ -22,6 +22,12 @@ def is_name(text: str) -> bool:
     return text != SHARED and NAME.fullmatch(text) is not None
 
 
+def host_name(host: str) -> str:
+    """The short host name as a worker's name; "" where nothing of it can be one."""
+    name = re.sub(r"[^a-z0-9._-]+", "-", host.partition(".")[0].lower()).strip("-._")[:63]
+    return name if is_name(name) else ""
+
+
 def own_queue(pool: str, worker: str) -> Queue:
     """The queue that only this worker takes from: ``tasks:cpu:esxi``."""
     return Queue(f"tasks:{pool}:{worker}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 import secrets
 import socket
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Self
 import msgspec
 
 from cogrid.errors import ConflictError, UsageError
-from cogrid.model.names import WorkerId, is_name
+from cogrid.model.names import WorkerId, host_name
 
 MACHINE_ID = Path("/etc/machine-id")
 
@@ -39,8 +38,8 @@ class _Kept(msgspec.Struct):
 
 def default_id(host: str) -> WorkerId:
     """The short host name as a worker's name; UsageError where nothing of it can be one."""
-    name = re.sub(r"[^a-z0-9._-]+", "-", host.partition(".")[0].lower()).strip("-._")[:63]
-    if not is_name(name):
+    name = host_name(host)
+    if not name:
         raise UsageError(f"the host name {host!r} is no name for a worker", "give one with --id")
     return WorkerId(name)
 
