@@ -87,7 +87,7 @@ def _losses(kind: str, names: Iterable[str], grid: Grid) -> Iterable[Loss]:
         if _place(kind, worker) in members:
             members[_place(kind, worker)].append(worker.id)
     return (
-        Loss(kind, name, tuple(members[name]), tuple(sorted(models)))
+        Loss(kind, name, tuple(sorted(members[name])), tuple(sorted(models)))
         for name, models in only.items()
     )
 

@@ -20,13 +20,19 @@ STOP_S = 15.0
 
 class Daemon:
     """``cogrid <words>`` as a process of its own; ended by its pid, whatever state it is in.
-    lives: how often it was started."""
+    lives: how often it was started. before: what stands in front of its command line."""
 
     def __init__(
-        self, name: str, words: tuple[str, ...], env: Mapping[str, str], directory: Path
+        self,
+        name: str,
+        words: tuple[str, ...],
+        env: Mapping[str, str],
+        directory: Path,
+        before: tuple[str, ...] = (),
     ) -> None:
         self.name = name
         self.words = words
+        self.before = before
         self.env = dict(env)
         self.file = directory / f"{name}.log"
         self.lives = 0
@@ -38,7 +44,7 @@ class Daemon:
         self.lives += 1
         with self.file.open("ab") as log:
             self._process = subprocess.Popen(
-                (sys.executable, "-m", "cogrid.cli.main", *self.words),
+                (*self.before, sys.executable, "-m", "cogrid.cli.main", *self.words),
                 env=self.env,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -14,8 +14,9 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -30,9 +31,11 @@ from cogrid.store.address import parse_address
 from cogrid.store.client import Store
 from cogrid.store.events import Event
 from cogrid.store.snapshot import read_snapshot
+from tests.cli.terminal import on_terminal
 from tests.e2e.chat import Chat
 from tests.e2e.daemon import Daemon
 from tests.e2e.events import Log
+from tests.e2e.host import Host
 from tests.e2e.laws import open_work, violations
 from tests.servers import VALKEY9, Server, free_port, launch
 from tests.wait import until_async
@@ -42,6 +45,8 @@ COMMAND_S = 30.0
 SUBMIT_S = 2.0
 PASS_WINDOW_S = 3.0
 FIT = ("healthy", "busy")
+COLUMNS = 100
+OF_A_TERMINAL = ("COLUMNS", "NO_COLOR", "TERM")
 LOOK_S = 0.1
 """Between two looks at what the coordinator sees; a fleet of tests would keep it busy else."""
 
@@ -126,11 +131,13 @@ class Grid:
 
     # Its parts.
 
-    async def engine(self, gpu: bool = False, **options: Any) -> FaultEngine:
-        """An engine beside whose switches the test sits; it runs in the test's own loop. gpu: its
-        model is in the memory of one."""
+    async def engine(
+        self, *models: str | FaultModel, gpu: bool = False, **options: Any
+    ) -> FaultEngine:
+        """An engine beside whose switches the test sits; it runs in the test's own loop. models:
+        none for MODEL. gpu: that is in the memory of one."""
         model = FaultModel(MODEL, vram_bytes=1_000_000 if gpu else 0)
-        engine = FaultEngine((model,), **options)
+        engine = FaultEngine(models or (model,), **options)
         if gpu:
             engine.memory.loaded.add(model.tagged)
         await self._stack.enter_async_context(engine)
@@ -163,16 +170,24 @@ class Grid:
         slots: int = 1,
         redis: str = "",
         worker_id: str = "",
+        host: Host | None = None,
         env: Mapping[str, str] | None = None,
     ) -> Daemon:
         """A worker, started. redis: another way to the server, such as through a proxy. worker_id:
-        where it is not the daemon's name."""
+        where it is not the daemon's name. host: a machine of its own."""
         who = ("--id", worker_id or name, "--pool", pool, "--slots", str(slots))
         words = ("worker", "run", *who, "--engine", engine.url)
-        return self._daemon(name, words, {**self._redis(redis), **(env or {})})
+        before = host.words(self.directory) if host else ()
+        return self._daemon(name, words, {**self._redis(redis), **(env or {})}, before)
 
-    def _daemon(self, name: str, words: tuple[str, ...], env: Mapping[str, str]) -> Daemon:
-        daemon = Daemon(name, words, {**self.env, **env}, self.directory)
+    def _daemon(
+        self,
+        name: str,
+        words: tuple[str, ...],
+        env: Mapping[str, str],
+        before: tuple[str, ...] = (),
+    ) -> Daemon:
+        daemon = Daemon(name, words, {**self.env, **env}, self.directory, before)
         self.daemons[name] = daemon
         daemon.start()
         return daemon
@@ -264,6 +279,14 @@ class Grid:
             **(headers or {}),
         }
         return Chat(self.http, url + path, body, asked)
+
+    async def on_terminal(
+        self, *words: str, typed: str = "", cues: Sequence[tuple[str, str]] = ()
+    ) -> Said:
+        """A command on a terminal, where somebody types; out: everything it showed."""
+        env = {name: text for name, text in self.env.items() if name not in OF_A_TERMINAL}
+        run = partial(on_terminal, *words, columns=COLUMNS, typed=typed, cues=cues, **env)
+        return Said(*await asyncio.to_thread(run), "")
 
     async def cogrid(self, *words: str) -> Said:
         """A command of the command line."""
