@@ -360,6 +360,10 @@ TABLES: dict[str, tuple[Callable[[World], Any], tuple[Change, ...]]] = {
         passes.test_markers_are_armed_again,
         (("tend", "    arm(ARGV[i])\n", "\n"),),
     ),
+    "bytes are counted anew only when nothing is open": (
+        passes.test_bytes_that_are_miscounted_are_counted_anew_while_tasks_are_open,
+        (("tend", "if open > COUNT_MOST or open > 0", "if open > 0 or open > 0"),),
+    ),
     "an open task is purged": (
         passes.test_an_open_task_is_never_purged,
         (("tend", "if state and not TERMINAL[state] then return end", ""),),

@@ -1,10 +1,12 @@
 -- tend: what a pass looks after in the indexes: markers of queues that have something, entries
--- that no hash confirms, ended tasks past their retention, dead workers' revoked tokens.
+-- that no hash confirms, ended tasks past their retention, the bytes of queued bodies (once a
+-- minute).
 -- include: clock check events wake task turns queue worker terminal
 -- KEYS[1] zset  grid:queues
 -- ARGV    1 prefix  2 most at once  3 number of queues, then queues to arm, then ids in grid:due
 --         whose hash is gone or over
 -- reply   {armed, dropped, purged}
+local COUNT_MS, COUNT_MOST = 60000, 2000
 local most, count = tonumber(ARGV[2]), tonumber(ARGV[3])
 need_zset(KEYS[1])
 need_zset(P .. 'grid:due')
@@ -14,6 +16,22 @@ need_zset(P .. 'grid:clients')
 need_hash(P .. 'grid:totals')
 need_stream(P .. 'grid:events')
 if refused then return redis.error_reply(refused) end
+
+-- Bytes that a stopped script has counted and never taken off, or whose hash somebody has deleted,
+-- are counted anew; nil: not now. With more tasks open it would take too long, and waits.
+local function open_bytes()
+  local open = redis.call('ZCARD', P .. 'grid:due')
+  local last = tonumber(redis.call('HGET', P .. 'grid:totals', 'counted_at') or '0')
+  if open > COUNT_MOST or open > 0 and math.abs(now - last) < COUNT_MS then return nil end
+  local bytes = 0
+  for _, id in ipairs(redis.call('ZRANGE', P .. 'grid:due', 0, -1)) do
+    local task = redis.pcall('HMGET', task_key(id), 'state', 'size')
+    if failed(task) then return nil end
+    if task[1] and not TERMINAL[task[1]] then bytes = bytes + tonumber(task[2] or '0') end
+  end
+  return bytes
+end
+local bytes = open_bytes()
 
 local armed = 0
 for i = 4, 3 + count do
@@ -40,9 +58,8 @@ for i = 4 + count, #ARGV do
   end
 end
 
--- Bytes that a stopped script has counted and never taken off.
-if redis.call('EXISTS', P .. 'grid:due') == 0 then
-  redis.call('HSET', P .. 'grid:totals', 'queued_bytes', '0')
+if bytes then
+  redis.call('HSET', P .. 'grid:totals', 'queued_bytes', int(bytes), 'counted_at', int(now))
 end
 
 -- An ended task's keys end by themselves, but for one whose script was stopped after its commit.
