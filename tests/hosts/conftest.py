@@ -1,0 +1,20 @@
+"""Fixtures: hosts with systemd and sshd."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.hosts.host import Host, bring_up
+
+
+@pytest.fixture
+def host() -> Iterator[Callable[[str, str], Host]]:
+    """Brings up hosts for one test: ``host("esxi", "192.168.71.41")``.
+
+    Tests that can share one take ``bring_up`` in a fixture of their module.
+    """
+    with contextlib.ExitStack() as hosts:
+        yield lambda name, ip: hosts.enter_context(bring_up(name, ip))
