@@ -30,6 +30,11 @@ def open_store(config: Config) -> Store:
     return Store.connect(address_of(config), config.redis.prefix)
 
 
+def open_view(config: Config) -> Store:
+    """The same for a command that only looks: what its user may not read is left out and named."""
+    return Store.connect(address_of(config), config.redis.prefix, look=True)
+
+
 def coordinator_of(config: Config) -> tuple[str, str]:
     """The coordinator's URL and the API key for it: as configured, else of the grid that
     ``cogrid up`` runs for this user."""

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cogrid.cli.answer import answer
 from cogrid.cli.documents import answers
 from cogrid.cli.options import with_config, with_json
-from cogrid.cli.output import note, print_json, print_table
+from cogrid.cli.output import note, print_table
 
 if TYPE_CHECKING:
     from cogrid.config import Config
+    from cogrid.ops.tasks import Letters
 
 
 @click.command()
@@ -22,20 +24,21 @@ if TYPE_CHECKING:
 @answers("cogrid.ops.tasks:Letters")
 @with_json
 @with_config
-def command(config: Config, model: str, limit: int, as_json: bool) -> None:
+def command(config: Config, model: str, limit: int, as_json: bool) -> int:
     """Tasks that were given up, the latest first, with why and until when they are kept.
 
     \b
     cogrid dead list
     cogrid dead list --model gemma3:1b --json
     """
-    from cogrid.cli.connect import open_store
+    from cogrid.cli.connect import open_view
     from cogrid.ops.tasks import dead_letters
 
-    found = dead_letters(open_store(config), model, limit)
-    if as_json:
-        print_json(found)
-        return
+    store = open_view(config)
+    return answer(store, dead_letters(store, model, limit), as_json, _print)
+
+
+def _print(found: Letters) -> None:
     print_table(
         "Dead letters",
         ("TASK", "MODEL", "WORKER", "USER", "DIED", "KEPT UNTIL", "BYTES", "TRIES", "WHY"),

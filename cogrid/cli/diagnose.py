@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
+from cogrid.cli.answer import answer
 from cogrid.cli.documents import answers
-from cogrid.cli.findings import print_findings
+from cogrid.cli.findings import code_of, print_findings
 from cogrid.cli.options import with_config, with_json
+from cogrid.cli.output import note
 
 if TYPE_CHECKING:
     from cogrid.config import Config
+    from cogrid.ops.diagnose import Diagnosis
 
 NONE = {
     "all": "nothing is wrong",
@@ -51,8 +55,16 @@ def command(config: Config, what: str, as_json: bool) -> int:
     """
     import time
 
-    from cogrid.cli.connect import open_store
+    from cogrid.cli.connect import open_view
     from cogrid.ops.diagnose import About, diagnose
 
-    found = diagnose(open_store(config), config.limits, About(what), time.sleep)
-    return print_findings(found.findings, as_json, NONE[what], found.notes)
+    store = open_view(config)
+    found = diagnose(store, config.limits, About(what), time.sleep)
+    return answer(store, found, as_json, partial(_print, what), code_of(found.findings))
+
+
+def _print(what: str, found: Diagnosis) -> None:
+    none = "nothing was found in what could be looked at" if found.notes else NONE[what]
+    print_findings(found.findings, none)
+    for each in found.notes:
+        note(f"warning: {each}")

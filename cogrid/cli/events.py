@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cogrid.cli.answer import answer
 from cogrid.cli.documents import answers
 from cogrid.cli.duration import seconds
 from cogrid.cli.options import with_config, with_json
 from cogrid.cli.output import note, print_json, print_row, print_table
+from cogrid.errors import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from cogrid.config import Config
-    from cogrid.ops.events import EventRow
+    from cogrid.ops.events import EventList, EventRow
 
 COLUMNS = ("AT", "KIND", "TASK", "WORKER", "REASON")
 
@@ -45,7 +47,7 @@ def command(
     since: float | None,
     limit: int,
     as_json: bool,
-) -> None:
+) -> int:
     """What has happened on the grid, the latest last: every transition of tasks and workers.
 
     \b
@@ -55,19 +57,20 @@ def command(
     """
     import time
 
-    from cogrid.cli.connect import open_store
+    from cogrid.cli.connect import open_store, open_view
     from cogrid.ops.events import Filter, events, resolved
     from cogrid.ops.events import follow as follow_events
 
-    store = open_store(config)
+    # What comes cannot be waited for where it may not be read, so a follower is told at once.
+    store = open_store(config) if follow else open_view(config)
     wanted = resolved(store, Filter(task, worker, kinds, since))
     if follow:
         _follow(follow_events(store, wanted, limit, time.sleep), as_json)
-        return
-    found = events(store, wanted, limit)
-    if as_json:
-        print_json(found)
-        return
+        return Exit.OK
+    return answer(store, events(store, wanted, limit), as_json, _print)
+
+
+def _print(found: EventList) -> None:
     print_table("Events", COLUMNS, map(_row, found.events), ())
     if found.cut:
         note("there are more: --limit shows them, as far as the log goes back")

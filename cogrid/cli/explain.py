@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cogrid.cli.answer import answer
 from cogrid.cli.documents import answers
 from cogrid.cli.duration import shown
 from cogrid.cli.options import with_config, with_json
-from cogrid.cli.output import note, print_heading, print_json, print_line, print_row
+from cogrid.cli.output import note, print_heading, print_line, print_row
 
 if TYPE_CHECKING:
     from cogrid.config import Config
-    from cogrid.ops.explain import Explanation, Wait
+    from cogrid.ops.explain import Explanation, TakerRow, Wait
+    from cogrid.ops.tasks import TaskFacts
 
 NAMED = 8
 """So many workers are named for one reason; --json has them all."""
@@ -24,7 +26,7 @@ NAMED = 8
 @answers("cogrid.ops.explain:Explanation")
 @with_json
 @with_config
-def command(config: Config, task: str, as_json: bool) -> None:
+def command(config: Config, task: str, as_json: bool) -> int:
     """The life of one task: what happened to it, and if it waits, for what and for how long.
 
     Also of a task that has ended: its hash is kept for ten minutes, the event log for longer.
@@ -33,14 +35,11 @@ def command(config: Config, task: str, as_json: bool) -> None:
     cogrid explain cb305e3a
     cogrid explain cb305e3a --json | jq '.wait.estimate'
     """
-    from cogrid.cli.connect import open_store
+    from cogrid.cli.connect import open_view
     from cogrid.ops.explain import explain
 
-    found = explain(open_store(config), task, config.limits)
-    if as_json:
-        print_json(found)
-    else:
-        _print(found)
+    store = open_view(config)
+    return answer(store, explain(store, task, config.limits), as_json, _print)
 
 
 def _print(found: Explanation) -> None:
@@ -57,8 +56,8 @@ def _print(found: Explanation) -> None:
         note("the event log does not reach back to its beginning")
     if found.wait:
         _print_wait(found.wait)
-    if task and not task.finished_at:
-        _print_takers(found)
+    if task and not task.finished_at and found.takers is not None:
+        _print_takers(task, found.takers)
 
 
 def _print_wait(wait: Wait) -> None:
@@ -77,18 +76,17 @@ def _print_wait(wait: Wait) -> None:
         print_line("estimate: none, nothing was claimed from this queue in the last ten minutes")
 
 
-def _print_takers(found: Explanation) -> None:
+def _print_takers(task: TaskFacts, takers: tuple[TakerRow, ...]) -> None:
     from cogrid.ops.explain import grouped
 
     print_heading("Workers")
-    running = found.task is not None and found.task.state == "running"
-    verb = "could take it over" if running else "may take it"
-    able = [row for row in found.takers if row.takes]
+    verb = "could take it over" if task.state == "running" else "may take it"
+    able = [row for row in takers if row.takes]
     for why, workers in grouped(able):
         print_line(f"{verb}: {_names(workers)}" + (f" ({why})" if why else ", a slot is free"))
     if not able:
         print_line("no worker can take it")
-    for why, workers in grouped(row for row in found.takers if not row.takes):
+    for why, workers in grouped(row for row in takers if not row.takes):
         print_line(f"cannot: {_names(workers)}: {why}")
 
 

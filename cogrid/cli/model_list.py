@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cogrid.cli.answer import answer
 from cogrid.cli.documents import answers
 from cogrid.cli.findings import print_finding
 from cogrid.cli.options import with_config, with_json
-from cogrid.cli.output import print_json, print_table
+from cogrid.cli.output import print_table
 from cogrid.cli.size import size
+from cogrid.cli.task_show import as_word
 from cogrid.errors import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from cogrid.config import Config
-    from cogrid.ops.models import ModelRow
+    from cogrid.ops.models import ModelList, ModelRow
 
 DIGEST_CHARS = 12
 
@@ -38,22 +40,24 @@ def command(config: Config, model: str, drift: bool, as_json: bool) -> int:
     cogrid model list --drift
     cogrid model list --model gemma3:1b --json
     """
-    from cogrid.cli.connect import open_store
+    from cogrid.cli.connect import open_view
     from cogrid.ops.models import models
 
-    found = models(open_store(config), config.limits, model, drift)
-    if as_json:
-        print_json(found)
-    else:
-        print_table(
-            "Models",
-            ("MODEL", "WORKER", "HOST", "STATE", "HOME", "LOADED", "GPU", "SIZE", "DIGEST", "WHY"),
-            _rows(found.models),
-            ("SIZE", "GPU", "LOADED"),
-        )
-        for finding in found.findings:
-            print_finding(finding)
-    return Exit.FINDINGS if drift and found.findings else Exit.OK
+    store = open_view(config)
+    found = models(store, config.limits, model, drift)
+    code = Exit.FINDINGS if drift and found.findings else Exit.OK
+    return answer(store, found, as_json, _print, code)
+
+
+def _print(found: ModelList) -> None:
+    print_table(
+        "Models",
+        ("MODEL", "WORKER", "HOST", "STATE", "HOME", "LOADED", "GPU", "SIZE", "DIGEST", "WHY"),
+        _rows(found.models),
+        ("SIZE", "GPU", "LOADED"),
+    )
+    for finding in found.findings:
+        print_finding(finding)
 
 
 def _rows(models: Iterable[ModelRow]) -> Iterable[tuple[object, ...]]:
@@ -64,7 +68,7 @@ def _rows(models: Iterable[ModelRow]) -> Iterable[tuple[object, ...]]:
                 copy.worker,
                 copy.host,
                 copy.state,
-                "yes" if copy.home else "no",
+                as_word(copy.home),
                 "yes" if copy.loaded else "no",
                 None if copy.gpu_share is None else f"{copy.gpu_share:.0%}",
                 size(copy.size_bytes),
@@ -72,4 +76,6 @@ def _rows(models: Iterable[ModelRow]) -> Iterable[tuple[object, ...]]:
                 copy.reason,
             )
         if not model.copies:
-            yield (model.name, None, None, "nowhere", "no", "no", None, None, None, None)
+            known = model.homes is not None
+            where = ("nowhere", "no", "no") if known else (None, None, None)
+            yield (model.name, None, None, *where, None, None, None, None)

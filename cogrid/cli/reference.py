@@ -34,6 +34,7 @@ EXITS = (
     ("`model list --drift`: a model is not the same everywhere", 3),
     ("`worker run --trial`: something would keep the worker from work", 3),
     ("Redis or the coordinator cannot be reached, or refuses what is needed", 4),
+    ("Redis hides a part of the answer from our user: the rest is shown", 4),
     ("some of several hosts failed", 5),
     ("`worker run`: another machine has taken its name; a unit must not start it again", 75),
     ("interrupted (Ctrl-C)", 130),
@@ -57,6 +58,11 @@ With `--json` a command prints one document on standard output, and exactly one 
 errors are documents too. `--watch`, `--follow` and `chat` print one a line. Each begins with
 `"schema": {SCHEMA}`. Fields are added, never renamed. Times are ISO 8601 in UTC, durations are
 seconds, what is missing is null.
+
+What a command that only looks may not read is named in `problems`, each with the line that lets its
+user (on standard error without `--json`); the rest is shown, and nothing is concluded from what is
+hidden. Labels of API keys, the server's own facts (INFO) and the search for left-over hashes (SCAN)
+are extras: an answer counts as whole without them.
 
 An error is
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
+from cogrid.cli.answer import answer
 from cogrid.cli.consent import with_consent
 from cogrid.cli.documents import answers
-from cogrid.cli.findings import print_findings
+from cogrid.cli.findings import code_of, print_findings
 from cogrid.cli.options import with_config, with_json
 from cogrid.cli.output import print_line, print_table
 
@@ -54,7 +55,7 @@ def command(
     cogrid spof --fix --dry-run
     cogrid spof --without-host 192.168.0.41 --without-host ai-core
     """
-    from cogrid.cli.connect import open_store
+    from cogrid.cli.connect import open_store, open_view
     from cogrid.errors import UsageError
     from cogrid.ops.spof import spof, without
 
@@ -64,42 +65,34 @@ def command(
         raise UsageError("--dry-run and --yes belong to --fix", "add --fix, or leave them out")
     if mend and (gone or hosts):
         raise UsageError("--fix and --without exclude each other", "leave one of them out")
-    store = open_store(config)
     if mend:
         from cogrid.cli.spof_fix import fix
 
-        return fix(store, config, model, dry_run, yes, as_json)
+        return fix(open_store(config), config, model, dry_run, yes, as_json)
+    store = open_view(config)
     if gone or hosts:
-        return _print_without(without(store, config.limits, gone, hosts), as_json)
+        lost = without(store, config.limits, gone, hosts)
+        return answer(store, lost, as_json, _print_without, code_of(lost.findings))
     found = spof(store, config.limits, model)
+    return answer(store, found, as_json, partial(_print, model), code_of(found.findings))
+
+
+def _print(model: str | None, found: Spof) -> None:
     what = f"{model} is" if model else "every model is"
-    return _print(found, f"no single point of failure: {what} on two hosts", as_json)
-
-
-def _print(found: Spof, none: str, as_json: bool) -> int:
-    if as_json:
-        lost = [asdict(each) for each in found.losses]
-        return print_findings(found.findings, as_json, none, losses=lost)
-    code = print_findings(found.findings, as_json, none)
+    print_findings(found.findings, f"no single point of failure: {what} on two hosts")
     if found.losses:
         print_table(
             "Whose loss takes models away",
             ("LOSS", "NAME", "WORKERS", "MODELS"),
             ((e.kind, e.name, ", ".join(e.workers), ", ".join(e.models)) for e in found.losses),
         )
-    return code
 
 
-def _print_without(found: Without, as_json: bool) -> int:
+def _print_without(found: Without) -> None:
     names = ", ".join(found.workers) or "nobody"
     none = f"without {names} no further model would be lost or left with one worker"
-    if as_json:
-        facts = asdict(found)
-        del facts["findings"]
-        return print_findings(found.findings, as_json, none, **facts)
-    code = print_findings(found.findings, as_json, none)
+    print_findings(found.findings, none)
     print_line(
         f"without {names}: {found.running} running would be taken back, {found.moved} waiting in "
         "their own queues would move"
     )
-    return code

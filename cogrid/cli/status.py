@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cogrid.cli.answer import answer
 from cogrid.cli.documents import answers
 from cogrid.cli.duration import shown
 from cogrid.cli.options import narrowing, with_config, with_json
@@ -13,7 +14,6 @@ from cogrid.cli.output import (
     note,
     on_terminal,
     print_heading,
-    print_json,
     print_line,
     print_table,
 )
@@ -45,27 +45,25 @@ def command(
     """
     import time
 
-    from cogrid.cli.connect import open_store
+    from cogrid.cli.connect import open_view
     from cogrid.ops.status import Only, status
 
-    store = open_store(config)
+    store = open_view(config)
     while True:
         found = status(store, config.limits, Only(worker, pool, model))
         if watch and not as_json and on_terminal():
             click.clear()
-        _print(found, as_json)
+        code: int = Exit.FINDINGS if check and found.findings else Exit.OK
+        code = answer(store, found, as_json, _print, code)
         if not watch:
-            return Exit.FINDINGS if check and found.findings else Exit.OK
+            return code
         time.sleep(2)
 
 
-def _print(found: Status, as_json: bool) -> None:
-    if as_json:
-        print_json(found)
-        return
+def _print(found: Status) -> None:
     print_workers(found.workers)
-    for title, servable in (("Queues", True), ("Queues that nobody serves", False)):
-        queues = [queue for queue in found.queues if queue.servable is servable]
+    for title, nobody in (("Queues", False), ("Queues that nobody serves", True)):
+        queues = [queue for queue in found.queues if (queue.servable is False) is nobody]
         if queues:
             print_table(
                 title,
@@ -73,7 +71,7 @@ def _print(found: Status, as_json: bool) -> None:
                 ((queue.name, queue.depth, shown(queue.oldest_s)) for queue in queues),
             )
     print_heading("Tasks")
-    print_line(", ".join(f"{count} {state}" for state, count in found.tasks.items()))
+    print_line(", ".join(f"{_count(count)} {state}" for state, count in found.tasks.items()))
     print_heading("Reaper")
     print_line(_reaper(found))
     print_heading("Redis")
@@ -84,7 +82,7 @@ def _print(found: Status, as_json: bool) -> None:
 
 def _reaper(found: Status) -> str:
     if found.reaper["last_pass_age_s"] is None:
-        return "no pass yet"
+        return "no pass is known of"
     holds = found.reaper["holding_s"]
     why = "it or Redis was away, and workers need that long to be seen again"
     held = f", takes nothing back for another {shown(holds)} ({why})" if holds else ""
@@ -101,6 +99,10 @@ def _redis(found: Status) -> str:
         redis["url"],
     )
     return ", ".join(facts)
+
+
+def _count(value: int | None) -> str:
+    return "?" if value is None else str(value)
 
 
 def _on(value: bool | None) -> str:

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cogrid.cli.answer import answer
 from cogrid.cli.documents import answers
 from cogrid.cli.duration import shown
 from cogrid.cli.options import with_config, with_json
-from cogrid.cli.output import note, print_json, print_table
+from cogrid.cli.output import note, print_table
 
 if TYPE_CHECKING:
     from cogrid.config import Config
-    from cogrid.ops.tasks import TaskRow
+    from cogrid.ops.tasks import TaskList, TaskRow
 
 STATES = ("pending", "running", "waiting", "done", "failed", "dead", "cancelled", "expired")
 
@@ -41,7 +42,7 @@ def command(
     queue: str,
     limit: int,
     as_json: bool,
-) -> None:
+) -> int:
     """Tasks that are open, the oldest first; or those in the states that are asked for.
 
     \b
@@ -49,15 +50,16 @@ def command(
     cogrid task list --state running --worker esxi
     cogrid task list --state failed --state expired --model gemma3:1b --json
     """
-    from cogrid.cli.connect import open_store
+    from cogrid.cli.connect import open_view
     from cogrid.model.names import normal_model
     from cogrid.ops.tasks import Filter, tasks
 
     wanted = Filter(states, normal_model(model), worker, user, queue, limit)
-    found = tasks(open_store(config), wanted)
-    if as_json:
-        print_json(found)
-        return
+    store = open_view(config)
+    return answer(store, tasks(store, wanted), as_json, _print)
+
+
+def _print(found: TaskList) -> None:
     print_table(
         "Tasks",
         ("TASK", "STATE", "MODEL", "WORKER", "QUEUE", "USER", "BAND", "AGE", "IN STATE", "TRIES",

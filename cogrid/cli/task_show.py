@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cogrid.cli.answer import answer
 from cogrid.cli.documents import answers
 from cogrid.cli.options import with_config, with_json
-from cogrid.cli.output import print_facts, print_json
+from cogrid.cli.output import print_facts
 
 if TYPE_CHECKING:
     from cogrid.config import Config
+    from cogrid.ops.tasks import TaskFacts
 
 
 @click.command()
@@ -20,21 +22,22 @@ if TYPE_CHECKING:
 @answers("cogrid.ops.tasks:TaskFacts")
 @with_json
 @with_config
-def command(config: Config, task: str, as_json: bool) -> None:
+def command(config: Config, task: str, as_json: bool) -> int:
     """Everything about one task, also one that has ended and is still kept.
 
     \b
     cogrid task show cb305e3a
     cogrid task show cb305e3a --json | jq .state
     """
-    from cogrid.cli.connect import open_store
+    from cogrid.cli.connect import open_view
     from cogrid.ops.tasks import task_facts
 
-    found = task_facts(open_store(config), task)
-    if as_json:
-        print_json(found)
-    else:
-        print_facts((name, as_word(value)) for name, value in asdict(found).items())
+    store = open_view(config)
+    return answer(store, task_facts(store, task), as_json, _print)
+
+
+def _print(found: TaskFacts) -> None:
+    print_facts((name, as_word(value)) for name, value in asdict(found).items())
 
 
 def as_word(value: Any) -> object:

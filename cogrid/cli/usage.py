@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cogrid.cli.answer import answer
 from cogrid.cli.documents import answers
 from cogrid.cli.duration import seconds
 from cogrid.cli.options import with_config, with_json
-from cogrid.cli.output import print_json, print_line, print_table
+from cogrid.cli.output import print_line, print_table
 
 if TYPE_CHECKING:
     from cogrid.config import Config
-    from cogrid.ops.usage import UsageRow
+    from cogrid.ops.usage import Usage, UsageRow
 
 
 @click.command()
@@ -23,33 +24,35 @@ if TYPE_CHECKING:
 @answers("cogrid.ops.usage:Usage")
 @with_json
 @with_config
-def command(config: Config, since: float, as_json: bool) -> None:
+def command(config: Config, since: float, as_json: bool) -> int:
     """Requests, tokens and seconds by user, key, model and worker, in whole days (UTC).
 
     \b
     cogrid usage
     cogrid usage --since 30d --json | jq '.users[0]'
     """
-    from cogrid.cli.connect import open_store
+    from cogrid.cli.connect import open_view
     from cogrid.ops.usage import usage
+
+    store = open_view(config)
+    return answer(store, usage(store, since), as_json, _print)
+
+
+def _print(found: Usage) -> None:
     from cogrid.rules.counted import counted
 
-    found = usage(open_store(config), since)
-    if as_json:
-        print_json(found)
-        return
     total = found.total
     print_line(
         f"{found.from_day} to {found.to_day}: {counted(total.requests, 'request')}, "
         f"{counted(total.tokens, 'token')}, {total.seconds:.1f} s of work"
     )
-    _print("User", found.users)
-    _print("Key", found.keys)
-    _print("Model", found.models)
-    _print("Worker", found.workers)
+    _print_by("User", found.users)
+    _print_by("Key", found.keys)
+    _print_by("Model", found.models)
+    _print_by("Worker", found.workers)
 
 
-def _print(noun: str, rows: tuple[UsageRow, ...]) -> None:
+def _print_by(noun: str, rows: tuple[UsageRow, ...]) -> None:
     if rows:
         print_table(
             f"By {noun.lower()}",

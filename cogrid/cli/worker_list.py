@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cogrid.cli.answer import answer
 from cogrid.cli.documents import answers
 from cogrid.cli.options import narrowing, with_config, with_json
-from cogrid.cli.output import print_json
 from cogrid.cli.worker_table import print_workers
 
 if TYPE_CHECKING:
@@ -20,19 +20,17 @@ if TYPE_CHECKING:
 @answers("cogrid.ops.workers:Workers")
 @with_json
 @with_config
-def command(config: Config, worker: str, pool: str, model: str, as_json: bool) -> None:
+def command(config: Config, worker: str, pool: str, model: str, as_json: bool) -> int:
     """Workers, with their health, their slots, their models and what they run.
 
     \b
     cogrid worker list
     cogrid worker list --pool gpu --model gemma3:1b --json
     """
-    from cogrid.cli.connect import open_store
+    from cogrid.cli.connect import open_view
     from cogrid.ops.status import Only
     from cogrid.ops.workers import workers
 
-    found = workers(open_store(config), config.limits, Only(worker, pool, model))
-    if as_json:
-        print_json(found)
-    else:
-        print_workers(found.workers)
+    store = open_view(config)
+    found = workers(store, config.limits, Only(worker, pool, model))
+    return answer(store, found, as_json, lambda found: print_workers(found.workers))

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cogrid.cli.answer import answer
 from cogrid.cli.documents import answers
 from cogrid.cli.duration import shown
 from cogrid.cli.options import with_config, with_json
-from cogrid.cli.output import print_facts, print_json, print_table
+from cogrid.cli.output import print_facts, print_table
 from cogrid.cli.size import size
 from cogrid.cli.task_show import as_word
 
 if TYPE_CHECKING:
     from cogrid.config import Config
-    from cogrid.ops.workers import OfferFacts
+    from cogrid.ops.workers import OfferFacts, WorkerFacts
 
 TABLES = ("models", "runs", "report")
 
@@ -26,19 +27,20 @@ TABLES = ("models", "runs", "report")
 @answers("cogrid.ops.workers:WorkerFacts")
 @with_json
 @with_config
-def command(config: Config, worker: str, as_json: bool) -> None:
+def command(config: Config, worker: str, as_json: bool) -> int:
     """Everything about one worker: its lease, its stamps, its models and what it runs.
 
     \b
     cogrid worker show esxi
     """
-    from cogrid.cli.connect import open_store
+    from cogrid.cli.connect import open_view
     from cogrid.ops.workers import worker_facts
 
-    found = worker_facts(open_store(config), config.limits, worker)
-    if as_json:
-        print_json(found)
-        return
+    store = open_view(config)
+    return answer(store, worker_facts(store, config.limits, worker), as_json, _print)
+
+
+def _print(found: WorkerFacts) -> None:
     facts = {name: value for name, value in asdict(found).items() if name not in TABLES}
     print_facts((name, _fact(name, value)) for name, value in (facts | found.report).items())
     print_table(

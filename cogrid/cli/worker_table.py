@@ -34,7 +34,7 @@ def _row(worker: WorkerRow) -> tuple[object, ...]:
         worker.health,
         worker.pool,
         worker.host,
-        f"{worker.busy}/{worker.slots}",
+        _slots(worker),
         shown(worker.beat_age_s),
         "never polled" if worker.poll_age_s is None else shown(worker.poll_age_s),
         ", ".join(worker.models),
@@ -43,6 +43,10 @@ def _row(worker: WorkerRow) -> tuple[object, ...]:
         free_of(worker.report.get("memory_free_bytes"), worker.report.get("memory_bytes")),
         free_of(worker.report.get("disk_free_bytes"), worker.report.get("disk_bytes")),
     )
+
+
+def _slots(worker: WorkerRow) -> str:
+    return "/".join("?" if each is None else str(each) for each in (worker.busy, worker.slots))
 
 
 def _run(run: RunRow) -> str:

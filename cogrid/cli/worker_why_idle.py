@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cogrid.cli.answer import answer
 from cogrid.cli.documents import answers
 from cogrid.cli.options import with_config, with_json
-from cogrid.cli.output import print_json, print_line, print_table
+from cogrid.cli.output import print_line, print_table
 from cogrid.errors import Exit
 
 if TYPE_CHECKING:
     from cogrid.config import Config
+    from cogrid.rules.idle import Idle
 
 
 @click.command()
@@ -28,13 +30,15 @@ def command(config: Config, worker: str, as_json: bool) -> int:
     \b
     cogrid worker why-idle esxi
     """
-    from cogrid.cli.connect import open_store
+    from cogrid.cli.connect import open_view
     from cogrid.ops.workers import idle
 
-    found = idle(open_store(config), config.limits, config.routing, worker)
-    if as_json:
-        print_json(found)
-        return Exit.FINDINGS if found.wrong else Exit.OK
+    store = open_view(config)
+    found = idle(store, config.limits, config.routing, worker)
+    return answer(store, found, as_json, _print, Exit.FINDINGS if found.wrong else Exit.OK)
+
+
+def _print(found: Idle) -> None:
     print_line(found.what)
     for reason in found.reasons:
         print_line(f"  {reason}")
@@ -47,4 +51,3 @@ def command(config: Config, worker: str, as_json: bool) -> int:
             ((each.queue, each.tasks, each.model, each.task, each.why) for each in found.blocked),
             ("TASKS",),
         )
-    return Exit.FINDINGS if found.wrong else Exit.OK

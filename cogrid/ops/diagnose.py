@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
@@ -12,6 +12,7 @@ from cogrid.model.finding import Finding
 from cogrid.model.limits import Limits
 from cogrid.model.snapshot import Snapshot
 from cogrid.model.task import Task
+from cogrid.ops.doubt import fleet_unknown
 from cogrid.ops.events import newest_first
 from cogrid.rules.consistency import in_both, inconsistencies
 from cogrid.rules.ghosts import DEAD, LEFTOVER, gone
@@ -22,6 +23,7 @@ from cogrid.rules.stuck import stuck as find_stuck
 from cogrid.rules.suspects import WEDGED, suspects, twins
 from cogrid.rules.zombie_runs import zombie_runs
 from cogrid.store.client import Store
+from cogrid.store.gaps import FLEET, LISTS, Part
 from cogrid.store.inventory import read_inventory
 from cogrid.store.reading import Reading
 from cogrid.store.snapshot import read_due, read_snapshot, read_tasks, read_waiting
@@ -56,6 +58,17 @@ class About(StrEnum):
     CONSISTENCY = "consistency"
 
 
+_WAITING = frozenset({Part.OPEN, Part.TASKS, Part.QUEUES, Part.QUEUED})
+NEEDED: dict[About, frozenset[Part]] = {
+    About.GHOSTS: FLEET,
+    About.DEAD: FLEET,
+    About.ZOMBIES: FLEET | {Part.OPEN, Part.TASKS},
+    About.STUCK: FLEET | _WAITING | {Part.MODELS},
+    About.CONSISTENCY: FLEET | LISTS | _WAITING | {Part.CLIENTS, Part.TOTALS},
+}
+"""What each is told by; where some of that is hidden nothing may be concluded."""
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     """findings: what is wrong, the evidence, and the command that mends. notes: what could not be
@@ -74,21 +87,22 @@ def diagnose(
     if snapshot.scan_cut:
         notes += ("the search for left-over worker hashes was cut short",)
     found: list[Finding] = []
-    if about in (About.ALL, About.GHOSTS):
+    if about in (About.ALL, About.GHOSTS) and not fleet_unknown(store.unread):
         found += ghosts(snapshot, limits, _recent(store, snapshot, limits))
-    if about in (About.ALL, About.DEAD):
+    if about in (About.ALL, About.DEAD) and not fleet_unknown(store.unread):
         found += _dead(snapshot, limits, about)
     if about in (About.ALL, About.ZOMBIES, About.STUCK):
         due = store.read(_read_due(store, snapshot))
-        if about is not About.STUCK:
+        if about is not About.STUCK and not store.unread & NEEDED[About.ZOMBIES]:
             found += _zombies(due, snapshot, limits, about)
         if about is not About.ZOMBIES:
-            found += _stuck(store, due, snapshot, limits)
+            stuck = _stuck(store, due, snapshot, limits)
+            found += () if store.unread & NEEDED[About.STUCK] else stuck
     if about in (About.ALL, About.CONSISTENCY):
         checked = consistency(store, sleep)
         found += checked.findings
         notes += checked.notes
-    return Diagnosis(tuple(found), notes)
+    return Diagnosis(tuple(found), notes + tuple(_left_out(store, about)))
 
 
 def ghosts(
@@ -102,6 +116,8 @@ def consistency(store: Store, sleep: Callable[[float], None]) -> Diagnosis:
     """What does not agree, in the same way, in several inventories: a grid at work moves on while
     it is read."""
     inventory = store.read(read_inventory(store.keys))
+    if store.unread & NEEDED[About.CONSISTENCY]:
+        return Diagnosis(())
     found, cut = inconsistencies(inventory), inventory.cut
     for _ in range(AGAIN):
         if not found:
@@ -111,6 +127,14 @@ def consistency(store: Store, sleep: Callable[[float], None]) -> Diagnosis:
         found = in_both(found, inconsistencies(inventory))
     note = "there is more than one diagnosis looks at: 10,000 open tasks were compared"
     return Diagnosis(found, (note,) if cut else ())
+
+
+def _left_out(store: Store, about: About) -> Iterator[str]:
+    """What was not looked for, since it would be told by what our user may not read."""
+    for each, needed in NEEDED.items():
+        if about in (About.ALL, each) and store.unread & needed:
+            hidden = ", ".join(sorted(store.unread & needed))
+            yield f"{each} could not be looked for without {hidden}"
 
 
 def _dead(snapshot: Snapshot, limits: Limits, about: About) -> list[Finding]:

@@ -13,6 +13,7 @@ from cogrid.model.names import TaskId
 from cogrid.model.record import Story
 from cogrid.model.snapshot import Snapshot
 from cogrid.model.task import Band, State, Task
+from cogrid.ops.doubt import fleet_unknown
 from cogrid.ops.events import newest_first
 from cogrid.ops.found import the_task
 from cogrid.ops.tasks import TaskFacts, band_name, facts_of
@@ -23,6 +24,7 @@ from cogrid.rules.takers import takers
 from cogrid.rules.timeline import SUBMITTED, Moment, timeline
 from cogrid.rules.wait import Estimate, estimate
 from cogrid.store.client import Store
+from cogrid.store.gaps import LISTS, HiddenError, Part
 from cogrid.store.reading import Reading
 from cogrid.store.snapshot import read_snapshot, read_tasks
 from cogrid.store.stories import read_story
@@ -85,15 +87,15 @@ class Wait:
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """task: null where it is gone and only the event log still tells of it. now: one sentence.
-    wait: null unless it is pending. takers: every worker, for a task that is not over. complete:
-    the event log reaches back to its beginning."""
+    wait: null unless it is pending. takers: every worker, for a task that is not over; null where
+    workers cannot be read. complete: the event log reaches back to its beginning."""
 
     id: str
     now: str
     task: TaskFacts | None
     timeline: tuple[MomentRow, ...]
     wait: Wait | None
-    takers: tuple[TakerRow, ...]
+    takers: tuple[TakerRow, ...] | None
     complete: bool
 
 
@@ -102,7 +104,7 @@ def explain(store: Store, prefix: str, limits: Limits) -> Explanation:
     left of it."""
     try:
         task = the_task(store, prefix)
-    except NotFoundError:
+    except (NotFoundError, HiddenError):
         return _gone(store, prefix)
     story = store.read(read_story(store.keys, task))
     if story is None:  # it was dropped since it was found
@@ -116,7 +118,7 @@ def explain(store: Store, prefix: str, limits: Limits) -> Explanation:
         task=facts_of(story),
         timeline=_rows(moments),
         wait=_wait(store, story, snapshot) if snapshot and story.place else None,
-        takers=_takers(story, snapshot, limits) if snapshot else (),
+        takers=_takers(store, story, snapshot, limits) if snapshot else (),
         complete=complete,
     )
 
@@ -135,9 +137,11 @@ def _gone(store: Store, prefix: str) -> Explanation:
     ((task, events),) = found.items()
     moments = timeline(events)
     last = moments[-1]
+    hidden = store.unread & {Part.TASKS, *LISTS}
+    itself = "cannot be read" if hidden else "is kept no longer"
     return Explanation(
         id=task,
-        now=f"{last.what} {last.told}".strip() + "; the task itself is kept no longer",
+        now=f"{last.what} {last.told}".strip() + "; the task itself " + itself,
         task=None,
         timeline=_rows(moments),
         wait=None,
@@ -181,7 +185,8 @@ def _now(story: Story, snapshot: Snapshot | None, limits: Limits) -> str:
     task = story.record.task
     now_ms = snapshot.taken_at_ms if snapshot else 0
     if task.state is State.PENDING:
-        return f"it waits in {task.queue}, place {story.place}, {_since(now_ms, task.queued_at_ms)}"
+        place = f"place {story.place}, " if story.place else ""
+        return f"it waits in {task.queue}, {place}{_since(now_ms, task.queued_at_ms)}"
     if task.state is State.RUNNING:
         return _running(story, now_ms)
     if task.state is State.WAITING:
@@ -239,7 +244,11 @@ def _standing(standing: Counter[tuple[str, Band]]) -> tuple[Standing, ...]:
     return tuple(Standing(user, band_name(band), tasks) for (user, band), tasks in most_first)
 
 
-def _takers(story: Story, snapshot: Snapshot, limits: Limits) -> tuple[TakerRow, ...]:
+def _takers(
+    store: Store, story: Story, snapshot: Snapshot, limits: Limits
+) -> tuple[TakerRow, ...] | None:
+    if fleet_unknown(store.unread):
+        return None
     found = takers(story.record.task, Grid.of(snapshot, limits), limits)
     return tuple(TakerRow(t.worker, t.takes, t.now, t.why or None) for t in found)
 

@@ -13,6 +13,7 @@ from cogrid.model.worker import Worker
 from cogrid.rules.homes import all_models
 from cogrid.store.client import Store
 from cogrid.store.follow import find_tasks
+from cogrid.store.gaps import LISTS, Part
 
 NEAR = 3
 """So many names are suggested."""
@@ -27,6 +28,7 @@ def the_task(store: Store, prefix: str) -> TaskId:
         raise UsageError(f"{prefix!r} is no task's id", "an id is of letters and digits")
     found = store.read(find_tasks(store.keys, prefix, SHOWN + 1))
     if not found:
+        store.demand((Part.TASKS, *LISTS))
         raise NotFoundError(
             f"there is no task {prefix}",
             "it ended longer ago than tasks are kept, or never was; cogrid task list shows those "

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cogrid.errors import NotFoundError
 from cogrid.model.finding import Finding
 from cogrid.model.limits import Limits
+from cogrid.model.snapshot import Snapshot
 from cogrid.model.worker import Offer, Worker
+from cogrid.ops.doubt import fleet_unknown
 from cogrid.ops.found import the_model
 from cogrid.ops.status import gpu_share
 from cogrid.ops.times import age_s
@@ -15,6 +18,7 @@ from cogrid.rules.grid import Grid
 from cogrid.rules.homes import all_models
 from cogrid.rules.waiting import queued
 from cogrid.store.client import Store
+from cogrid.store.gaps import FLEET, Part
 from cogrid.store.snapshot import read_snapshot
 
 
@@ -22,14 +26,14 @@ from cogrid.store.snapshot import read_snapshot
 class Copy:
     """One model on one worker. gpu_share: part of it that lies in the GPU's memory, 0 to 1, null
     where it is not loaded or the engine does not say. home: a task for it may wait for this
-    worker."""
+    worker; null where that cannot be read."""
 
     worker: str
     host: str
     pool: str
     state: str
     reason: str | None
-    home: bool
+    home: bool | None
     loaded: bool
     gpu_share: float | None
     digest: str | None
@@ -42,11 +46,12 @@ class Copy:
 @dataclass(frozen=True, slots=True)
 class ModelRow:
     """homes: workers that serve it. drift: its digest is not the same everywhere. last_home_s:
-    seconds since it last had a home, null where it never had one."""
+    seconds since it last had a home, null where it never had one. homes, queued: null where they
+    cannot be read."""
 
     name: str
-    homes: tuple[str, ...]
-    queued: int
+    homes: tuple[str, ...] | None
+    queued: int | None
     drift: bool
     last_home_s: float | None
     copies: tuple[Copy, ...]
@@ -63,7 +68,10 @@ class ModelList:
 def models(store: Store, limits: Limits, model: str = "", only_drift: bool = False) -> ModelList:
     """Every model that the grid knows, or one."""
     snapshot = store.read(read_snapshot(store.keys, info=False, members=False))
-    wanted = the_model(snapshot, model) if model else ""
+    unread = store.unread
+    wanted = _named(store, snapshot, model) if model else ""
+    hidden = fleet_unknown(unread)
+    uncounted = bool(unread & {Part.QUEUES, Part.QUEUED})
     grid, waits, found = Grid.of(snapshot, limits), queued(snapshot), drift(snapshot)
     drifting = {each.subject for each in found}
     names = [
@@ -76,13 +84,13 @@ def models(store: Store, limits: Limits, model: str = "", only_drift: bool = Fal
     for worker in snapshot.workers:
         for offer in worker.offers:
             if offer.name in copies:
-                home = (offer.name, worker.id) in at_home
+                home = None if hidden else (offer.name, worker.id) in at_home
                 copies[offer.name].append(_copy(worker, offer, home))
     rows = (
         ModelRow(
             name,
-            tuple(seat.worker.id for seat in grid.homes.get(name, ())),
-            waits[name],
+            None if hidden else tuple(seat.worker.id for seat in grid.homes.get(name, ())),
+            None if uncounted else waits[name],
             name in drifting,
             age_s(snapshot.taken_at_ms, snapshot.model_homes.get(name)),
             tuple(copies[name]),
@@ -92,7 +100,15 @@ def models(store: Store, limits: Limits, model: str = "", only_drift: bool = Fal
     return ModelList(tuple(rows), tuple(each for each in found if each.subject in copies))
 
 
-def _copy(worker: Worker, offer: Offer, home: bool) -> Copy:
+def _named(store: Store, snapshot: Snapshot, model: str) -> str:
+    try:
+        return the_model(snapshot, model)
+    except NotFoundError:
+        store.demand((*FLEET, Part.MODELS, Part.QUEUES))
+        raise
+
+
+def _copy(worker: Worker, offer: Offer, home: bool | None) -> Copy:
     return Copy(
         worker=worker.id,
         host=worker.host,

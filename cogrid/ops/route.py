@@ -9,6 +9,7 @@ from cogrid.model.names import normal_model
 from cogrid.rules.domain import Prompt
 from cogrid.rules.route import Ask, NoRoute, Routing, route
 from cogrid.store.client import Store
+from cogrid.store.gaps import FLEET, Part
 from cogrid.store.snapshot import read_snapshot
 
 
@@ -32,8 +33,11 @@ def route_prompt(
 ) -> Routed:
     """Route a chat that consists of this prompt."""
     asked = Ask(model=normal_model(model), prompt=Prompt(prompt, len(prompt)), worker=worker)
-    found = route(asked, store.read(read_snapshot(store.keys)), routing, limits)
+    snapshot = store.read(read_snapshot(store.keys))
+    store.demand(FLEET)
+    found = route(asked, snapshot, routing, limits)
     if isinstance(found, NoRoute):
+        store.demand((Part.MODELS,))
         return Routed(
             found.domain,
             found.model,

@@ -14,6 +14,7 @@ from cogrid.ops.found import the_model, the_worker
 from cogrid.rules.spof import single_points
 from cogrid.rules.what_if import Loss, going, loss, losses
 from cogrid.store.client import Store
+from cogrid.store.gaps import FLEET
 from cogrid.store.reading import Reading
 from cogrid.store.snapshot import read_snapshot, read_waiting
 
@@ -43,6 +44,7 @@ class Without:
 def spof(store: Store, limits: Limits, model: str | None = None) -> Spof:
     """The findings, of one model or of all."""
     snapshot = store.read(_read(store))
+    store.demand(FLEET)
     named = the_model(snapshot, model) if model else None
     found = single_points(snapshot, limits, named)
     return Spof(found, losses(snapshot, limits) if model is None else ())
@@ -53,6 +55,7 @@ def without(
 ) -> Without:
     """What the grid would lose with these workers and with all workers of these hosts."""
     snapshot = store.read(_read(store))
+    store.demand(FLEET)
     for name in workers:
         the_worker(snapshot, name)
     _check_hosts(snapshot, hosts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,12 +11,13 @@ from cogrid.model.names import TaskId
 from cogrid.model.snapshot import QueueDepth, Server, Snapshot
 from cogrid.model.task import Task
 from cogrid.model.worker import Health, Offer, Worker
+from cogrid.ops.doubt import UNKNOWN, fleet_unknown, health_word
 from cogrid.ops.found import the_model, the_worker
 from cogrid.ops.times import age_s
 from cogrid.rules.grid import Grid
-from cogrid.rules.health import health
 from cogrid.rules.homes import is_up
 from cogrid.store.client import Store
+from cogrid.store.gaps import FLEET, Part
 from cogrid.store.snapshot import read_snapshot
 
 SICK = frozenset({Health.DEAD, Health.GHOST, Health.WEDGED, Health.QUARANTINED, Health.DEGRADED})
@@ -45,15 +46,16 @@ class LoadedRow:
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
     """A worker. Ages are seconds; null: never. tasks: ids of what it runs. loaded: models in
-    memory. report: further facts that it tells of its machine."""
+    memory. report: further facts that it tells of its machine. Where workers cannot be read, its
+    health is ``unknown``, and slots and busy are null."""
 
     id: str
     health: str
     state: str
     pool: str
     host: str
-    slots: int
-    busy: int
+    slots: int | None
+    busy: int | None
     models: list[str]
     registered_at: str | None
     beat_age_s: float | None
@@ -96,12 +98,13 @@ ALL = Only()
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """A queue that has something. servable: some worker that is up can serve it."""
+    """A queue that has something. servable: some worker that is up can serve it. depth, servable:
+    null where that cannot be read."""
 
     name: str
-    depth: int
+    depth: int | None
     oldest_s: float | None
-    servable: bool
+    servable: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ class Status:
     redis: dict[str, Any]
     workers: list[WorkerRow]
     queues: list[QueueRow]
-    tasks: dict[str, int]
+    tasks: dict[str, int | None]
     reaper: dict[str, Any]
     warnings: list[str]
 
@@ -120,7 +123,7 @@ class Status:
         """Something needs the operator: a sick worker, a queue nobody serves, or a warning."""
         return (
             any(worker.health in SICK for worker in self.workers)
-            or any(not queue.servable for queue in self.queues)
+            or any(queue.servable is False for queue in self.queues)
             or bool(self.warnings)
         )
 
@@ -128,11 +131,13 @@ class Status:
 def status(store: Store, limits: Limits, only: Only = ALL) -> Status:
     """Read the grid and say how it is. only: NotFoundError where it names what is not there."""
     snapshot = store.read(read_snapshot(store.keys, tasks=True, waits=True, stray=True))
+    if only != ALL:
+        store.demand(FLEET)
     if only.worker:
         the_worker(snapshot, only.worker)
     if only.model:
         only = replace(only, model=the_model(snapshot, only.model))
-    found = describe(snapshot, limits, store.shown, store.keys.prefix)
+    found = describe(snapshot, limits, store.shown, store.keys.prefix, store.unread)
     return found if only == ALL else narrowed(found, snapshot, only)
 
 
@@ -148,17 +153,21 @@ def narrowed(found: Status, snapshot: Snapshot, only: Only) -> Status:
     )
 
 
-def describe(snapshot: Snapshot, limits: Limits, shown: str, prefix: str = "") -> Status:
-    """The status of a snapshot. shown: the server's address without its password."""
+def describe(
+    snapshot: Snapshot, limits: Limits, shown: str, prefix: str = "",
+    unread: Collection[Part] = (),
+) -> Status:  # fmt: skip
+    """The status of a snapshot. shown: the server's address without its password. unread: what our
+    user may not read, so that nothing is concluded from its absence."""
     grid = Grid.of(snapshot, limits)
     tasks = {task.id: task for task in snapshot.tasks}
     return Status(
         redis=_redis(snapshot.server, shown, prefix),
-        workers=[_worker(worker, tasks, snapshot, limits) for worker in _ordered(snapshot)],
-        queues=[_queue(queue, grid, limits) for queue in snapshot.queues],
-        tasks=snapshot.counts,
-        reaper=_reaper(snapshot),
-        warnings=_warnings(snapshot, limits),
+        workers=[_worker(worker, tasks, snapshot, limits, unread) for worker in _ordered(snapshot)],
+        queues=[_queue(queue, grid, limits, unread) for queue in snapshot.queues],
+        tasks=_counts(snapshot, unread),
+        reaper=_reaper(snapshot, unread),
+        warnings=_warnings(snapshot, limits, unread),
     )
 
 
@@ -167,18 +176,19 @@ def _ordered(snapshot: Snapshot) -> list[Worker]:
 
 
 def _worker(
-    worker: Worker, tasks: Mapping[TaskId, Task], snapshot: Snapshot, limits: Limits
-) -> WorkerRow:
-    now_ms = snapshot.taken_at_ms
+    worker: Worker, tasks: Mapping[TaskId, Task], snapshot: Snapshot, limits: Limits,
+    unread: Collection[Part],
+) -> WorkerRow:  # fmt: skip
+    now_ms, hidden = snapshot.taken_at_ms, Part.WORKERS in unread
     found = (tasks.get(task) for task in worker.tasks)
     return WorkerRow(
         id=worker.id,
-        health=health(worker, now_ms, limits, snapshot.reaper.hold_until_ms),
-        state=worker.state,
+        health=health_word(worker, snapshot, limits, unread),
+        state=UNKNOWN if hidden and not worker.known else worker.state,
         pool=worker.pool,
         host=worker.host,
-        slots=worker.slots,
-        busy=worker.busy,
+        slots=None if hidden and not worker.known else worker.slots,
+        busy=None if hidden else worker.busy,
         models=[offer.name for offer in worker.offers],
         registered_at=worker.registered_at or None,
         beat_age_s=age_s(now_ms, worker.beat_at_ms),
@@ -208,13 +218,27 @@ def _run(task: Task, now_ms: int) -> RunRow:
     return RunRow(task.id, task.model, task.user, age_s(now_ms, task.claimed_at_ms))
 
 
-def _queue(queue: QueueDepth, grid: Grid, limits: Limits) -> QueueRow:
+def _queue(queue: QueueDepth, grid: Grid, limits: Limits, unread: Collection[Part]) -> QueueRow:
     return QueueRow(
         queue.name,
-        queue.depth,
+        None if Part.QUEUED in unread else queue.depth,
         age_s(grid.snapshot.taken_at_ms, queue.oldest_ms),
-        servable(queue, grid, limits),
+        None if fleet_unknown(unread) else servable(queue, grid, limits),
     )
+
+
+def _counts(snapshot: Snapshot, unread: Collection[Part]) -> dict[str, int | None]:
+    """Tasks by state, null where one of the parts that the number is made of is hidden."""
+    counted_from = {
+        "pending": {Part.QUEUES, Part.QUEUED},
+        "running": FLEET,
+        "waiting": {*FLEET, Part.QUEUES, Part.QUEUED, Part.OPEN},
+        "dead": {Part.DEAD},
+    }
+    return {
+        state: None if set(unread) & counted_from.get(state, {Part.TOTALS}) else count
+        for state, count in snapshot.counts.items()
+    }
 
 
 def servable(queue: QueueDepth, grid: Grid, limits: Limits) -> bool:
@@ -242,7 +266,9 @@ def _redis(server: Server, shown: str, prefix: str) -> dict[str, Any]:
     }
 
 
-def _reaper(snapshot: Snapshot) -> dict[str, Any]:
+def _reaper(snapshot: Snapshot, unread: Collection[Part]) -> dict[str, Any]:
+    if Part.REAPER in unread:
+        return {"last_pass_age_s": None, "holding_s": None}
     held_ms = snapshot.reaper.hold_until_ms - snapshot.taken_at_ms
     return {
         "last_pass_age_s": age_s(snapshot.taken_at_ms, snapshot.reaper.last_pass_ms),
@@ -250,8 +276,12 @@ def _reaper(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def _warnings(snapshot: Snapshot, limits: Limits) -> list[str]:
-    return [*_server_warnings(snapshot.server), *_grid_warnings(snapshot, limits)]
+def _warnings(snapshot: Snapshot, limits: Limits, unread: Collection[Part]) -> list[str]:
+    said = [] if Part.FACTS in unread else _server_warnings(snapshot.server)
+    said += [] if Part.REAPER in unread else _reaper_warnings(snapshot, limits)
+    if snapshot.scan_cut:
+        said.append("the search for left-over worker hashes was cut short after 10,000 keys")
+    return said
 
 
 def _server_warnings(server: Server) -> list[str]:
@@ -281,7 +311,7 @@ def _server_warnings(server: Server) -> list[str]:
     return said
 
 
-def _grid_warnings(snapshot: Snapshot, limits: Limits) -> list[str]:
+def _reaper_warnings(snapshot: Snapshot, limits: Limits) -> list[str]:
     said = []
     silent_s = (snapshot.taken_at_ms - snapshot.reaper.last_pass_ms) / 1000
     if not snapshot.reaper.last_pass_ms:
@@ -291,6 +321,4 @@ def _grid_warnings(snapshot: Snapshot, limits: Limits) -> list[str]:
             f"the reaper's last pass was {silent_s:.0f} s ago: start one with "
             "cogrid reaper --daemon"
         )
-    if snapshot.scan_cut:
-        said.append("the search for left-over worker hashes was cut short after 10,000 keys")
     return said

@@ -12,6 +12,7 @@ from cogrid.ops.found import the_task
 from cogrid.ops.times import age_s, iso
 from cogrid.store.client import Store
 from cogrid.store.clock import read_clock
+from cogrid.store.gaps import Part
 from cogrid.store.stories import read_records, read_story
 from cogrid.store.task_lists import Listing, read_body_sizes, read_listed
 
@@ -91,7 +92,7 @@ class TaskList:
 @dataclass(frozen=True, slots=True)
 class Letter:
     """A dead letter: a task that was given up. kept_until: then it is dropped. body_bytes: of its
-    request, which is kept so that it can be tried again."""
+    request, which is kept so that it can be tried again; null where that cannot be read."""
 
     id: str
     model: str
@@ -103,7 +104,7 @@ class Letter:
     submitted_at: str | None
     died_at: str | None
     kept_until: str | None
-    body_bytes: int
+    body_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +187,7 @@ def dead_letters(store: Store, model: str = "", most: int = 100) -> Letters:
     found = [r for r in records.values() if r and normal_model(model) in ("", r.task.model)]
     shown = found[:most]
     sizes = store.read(read_body_sizes(store.keys, tuple(r.task.id for r in shown)))
+    sizes = {} if Part.TASKS in store.unread else sizes
     return Letters(tuple(_letter(r, until, sizes) for r in shown), len(found))
 
 
@@ -194,6 +196,7 @@ def task_facts(store: Store, prefix: str) -> TaskFacts:
     task = the_task(store, prefix)
     story = store.read(read_story(store.keys, task))
     if story is None:  # it was dropped since it was found
+        store.demand((Part.TASKS,))
         return task_facts(store, prefix)
     return facts_of(story)
 
@@ -287,7 +290,7 @@ def _letter(record: Record, until: dict[TaskId, int | None], sizes: dict[TaskId,
         submitted_at=iso(task.submitted_at_ms),
         died_at=iso(task.finished_at_ms),
         kept_until=iso(until.get(task.id)),
-        body_bytes=sizes.get(task.id, 0),
+        body_bytes=sizes.get(task.id),
     )
 
 

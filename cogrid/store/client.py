@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 import redis
@@ -10,6 +10,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from cogrid.store.address import CONNECT_S, Address
+from cogrid.store.gaps import Gaps, Part, lack_of, lacking
 from cogrid.store.keys import Keys
 from cogrid.store.reading import Reading
 from cogrid.store.refusal import StoreError, refusal, silence
@@ -23,22 +24,35 @@ class Store:
     """One connection to the server. Not for several threads at once: each opens its own.
 
     Every transition may be sent twice, so a lost connection is tried once more at once; whoever
-    calls decides about trying later. StoreError says what is wrong.
+    calls decides about trying later. StoreError says what is wrong. gaps: readings go on where our
+    user may not read, and what is hidden is gathered there; without, a refusal is an error.
     """
 
     def __init__(
-        self, client: redis.Redis, keys: Keys, shown: str, scripts: Scripts = script
+        self,
+        client: redis.Redis,
+        keys: Keys,
+        shown: str,
+        scripts: Scripts = script,
+        *,
+        user: str = "default",
+        gaps: Gaps | None = None,
     ) -> None:
         self.keys = keys
         self.shown = shown
+        self.gaps = gaps
+        self._user = user
         self._scripts = scripts
         self._client = client
         # Replies as the server sent them: the same for both stores, whatever the client's version.
         self._client.response_callbacks.clear()
 
     @classmethod
-    def connect(cls, address: Address, prefix: str = "", reply_s: float = REPLY_S) -> Store:
-        """A store that connects when it is first used."""
+    def connect(
+        cls, address: Address, prefix: str = "", reply_s: float = REPLY_S, *, look: bool = False
+    ) -> Store:
+        """A store that connects when it is first used. look: for somebody who only looks, and makes
+        do with what our user may read."""
         common: dict[str, Any] = {
             "db": address.db,
             "username": address.username,
@@ -58,7 +72,9 @@ class Store:
                 ssl_ca_certs=address.ca_file,
                 **common,
             )
-        return cls(client, Keys(prefix), address.shown)
+        user = address.username or "default"
+        gaps = Gaps(user, prefix, address.shown) if look else None
+        return cls(client, Keys(prefix), address.shown, user=user, gaps=gaps)
 
     def do(self, call: Call[T]) -> T:
         """Run one transition."""
@@ -80,20 +96,44 @@ class Store:
             for i, reply in zip(missing, again, strict=True):
                 replies[i] = reply
         return [
-            self._error(reply) if isinstance(reply, redis.RedisError) else call.decode(reply)
+            self._refused(call, reply)
+            if isinstance(reply, redis.RedisError)
+            else call.decode(reply)
             for call, reply in zip(calls, replies, strict=True)
         ]
 
     def read(self, reading: Reading[T]) -> T:
         """Drive a reading to its value."""
+        refused: list[tuple[Any, tuple[Any, ...]]] = []
         try:
             commands = next(reading)
             while True:
-                commands = reading.send(self._send(commands))
+                replies = self._send(commands)
+                if self.gaps:
+                    replies = self.gaps.filled(commands, replies)
+                refused += (
+                    (reply, command)
+                    for reply, command in zip(replies, commands, strict=True)
+                    if isinstance(reply, Exception)
+                )
+                commands = reading.send(replies)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
+        except redis.exceptions.NoPermissionError as error:
+            command = next(command for reply, command in refused if reply is error)
+            raise self._denied(command, error) from error
         except redis.ResponseError as error:
             raise self._error(error) from error
+
+    @property
+    def unread(self) -> frozenset[Part]:
+        """What was hidden from our user in the readings so far."""
+        return self.gaps.unread if self.gaps else frozenset()
+
+    def demand(self, parts: Iterable[Part]) -> None:
+        """HiddenError where one of these was hidden: without it there is nothing to tell."""
+        if self.gaps:
+            self.gaps.demand(parts)
 
     def close(self) -> None:
         """Close the connection."""
@@ -114,6 +154,19 @@ class Store:
             raise silence(self.shown, error) from error
         except redis.ResponseError as error:
             raise refusal(self.shown, str(error)) from error
+
+    def _refused(self, call: Call[Any], error: redis.RedisError) -> StoreError:
+        if isinstance(error, redis.exceptions.NoPermissionError):
+            return self._denied(("EVALSHA", call.key), error)
+        return self._error(error)
+
+    def _denied(
+        self, command: Sequence[Any], error: redis.exceptions.NoPermissionError
+    ) -> StoreError:
+        """The refusal with the key that it is about, which the server does not name."""
+        gap = lacking(self._user, self.keys.prefix, lack_of(command, self.keys.prefix, str(error)))
+        message = f"Redis at {self.shown} does not allow this to our user: {gap.what}"
+        return StoreError(message, gap.mend, code="NOPERM", passing=False)
 
     def _error(self, error: redis.RedisError) -> StoreError:
         code = _CODES.get(type(error), "")

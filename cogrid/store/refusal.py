@@ -33,7 +33,11 @@ _MEANING: dict[str, tuple[str, str, bool]] = {
     "UNBLOCKED": ("changed its role", "nothing; it is asked again", True),
     "NOAUTH": ("wants a password", "set COGRID_REDIS_PASSWORD or password_file", False),
     "WRONGPASS": ("refuses this user or password", "check user and password", False),
-    "NOPERM": ("does not allow this to our user", "give it the right that is named", False),
+    "NOPERM": (
+        "does not allow this to our user",
+        "cogrid doctor says which rights it lacks",
+        False,
+    ),
     "WRONGTYPE": ("holds a key of another program", "set a prefix for cogrid", False),
     "FOREIGN": ("holds a key of another program", "set a prefix for cogrid", False),
     "CROSSSLOT": ("is a cluster", "set a prefix with a hash tag, such as {cogrid}:", False),
@@ -48,6 +52,12 @@ _TOLD = {
     "ACL failure in script": "NOPERM",
     "max number of clients reached": "MAXCLIENTS",
 }
+
+
+def refuses_command(reply: str) -> bool:
+    """Of a NOPERM: whether it is the command that our user may not run, and not the key that it may
+    not touch. Only the text tells; so in Redis 7.0 and 7.2 and Valkey 8 and 9."""
+    return "permissions to run the" in reply
 
 
 def refusal(where: str, reply: str) -> StoreError:

@@ -78,7 +78,7 @@ def test_a_task_that_waits_says_behind_whom_and_for_how_long(stage: Stage) -> No
     assert found.wait.estimate is not None
     spread_s = found.wait.estimate.most_s - found.wait.estimate.expected_s
     assert (found.wait.estimate.expected_s, spread_s) == (8.0, 1.0)
-    assert sorted(found.takers, key=lambda each: each.worker) == [
+    assert sorted(found.takers or (), key=lambda each: each.worker) == [
         TakerRow("esxi", True, False, "1 of 1 slots are taken"),
         TakerRow("gpu-1", False, False, "it is in pool gpu, the task waits in cpu"),
         TakerRow("other", False, False, "does not have the model"),

@@ -123,7 +123,7 @@ def test_models_with_their_copies_and_drift(stage: Stage) -> None:
     found = models(stage.store, LIMITS)
     m, n = found.models
     assert (m.name, m.drift, m.queued, len(m.copies)) == ("m", True, 1, 2)
-    assert sorted(m.homes) == ["a", "b"]
+    assert sorted(m.homes or ()) == ["a", "b"]
     copy = next(each for each in m.copies if each.worker == "a")
     assert (copy.loaded, copy.gpu_share, copy.home) == (True, 0.75, True)
     assert (n.name, n.homes, n.copies[0].reason) == ("n", (), "no memory")

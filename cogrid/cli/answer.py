@@ -1,0 +1,47 @@
+"""How a command that looks ends: with what it found, and beside it what it could not read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, TypeVar
+
+from cogrid.cli.output import note, print_json
+from cogrid.errors import Exit
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    from cogrid.store.client import Store
+
+T = TypeVar("T", bound="DataclassInstance")
+
+
+def answer(
+    store: Store, found: T, as_json: bool, show: Callable[[T], None], code: int = Exit.OK
+) -> int:
+    """Print it; the exit code. code: without what could not be read. show: prints it for people."""
+    hidden = problems(store)
+    if as_json:
+        print_json({**asdict(found), "problems": hidden})
+    else:
+        show(found)
+        for problem in hidden:
+            note(f"warning: {problem}")
+    return ended(store, code)
+
+
+def problems(store: Store) -> list[str]:
+    """What was hidden from our user, each with the line that lets it be read. HiddenError where
+    that was everything."""
+    if store.gaps is None:
+        return []
+    store.gaps.check()
+    return [str(gap) for gap in store.gaps.all]
+
+
+def ended(store: Store, code: int) -> int:
+    """The exit code: the worst one wins."""
+    from cogrid.store.gaps import EXTRAS
+
+    return Exit.UNREACHABLE if store.unread - EXTRAS else code
