@@ -41,7 +41,7 @@ def command(
     cogrid doctor --json | jq '.checks[] | select(.verdict != "pass")'
     cogrid doctor --bundle cogrid-bundle.tar.gz
     """
-    from cogrid.cli.connect import open_store
+    from cogrid.cli.connect import open_view
     from cogrid.config import ConfigError, load_effective
     from cogrid.ops.doctor import checkup, misconfigured
 
@@ -50,7 +50,7 @@ def command(
         found = load_effective(config_file, os.environ, flags)
     except ConfigError as error:
         return _print(misconfigured(error), as_json)
-    checked = checkup(found, lambda: open_store(found.config))
+    checked = checkup(found, lambda: open_view(found.config))
     if bundle:
         checked = replace(checked, bundle=bundle)
         _write(Path(bundle).expanduser(), found, checked)
@@ -58,11 +58,11 @@ def command(
 
 
 def _write(path: Path, found: Effective, checked: Checkup) -> None:
-    from cogrid.cli.connect import open_store
+    from cogrid.cli.connect import open_view
     from cogrid.ops.bundle import write_bundle
 
     with contextlib.ExitStack() as stack:
-        store = open_store(found.config) if checked.reached else None
+        store = open_view(found.config) if checked.reached else None
         if store:
             stack.callback(store.close)
         write_bundle(path, found, checked, store)

@@ -34,7 +34,7 @@ EXITS = (
     ("`model list --drift`: a model is not the same everywhere", 3),
     ("`worker run --trial`: something would keep the worker from work", 3),
     ("Redis or the coordinator cannot be reached, or refuses what is needed", 4),
-    ("Redis hides a part of the answer from our user: the rest is shown", 4),
+    ("Redis hides a part of the answer from our user: the rest is shown (`doctor`: 3)", 4),
     ("some of several hosts failed", 5),
     ("`worker run`: another machine has taken its name; a unit must not start it again", 75),
     ("interrupted (Ctrl-C)", 130),

@@ -88,6 +88,8 @@ def _of_the_grid(store: Store, config: Config) -> Iterator[tuple[str, Any]]:
         yield "status", _status(store, config)
         events = store.read(read_before(store.keys, most=EVENTS))
         yield "events", [_event(event) for event in events]
+        if store.gaps and store.unread:
+            yield "hidden", [str(gap) for gap in store.gaps.all]
     except StoreError as error:
         yield "refused", error.message
 

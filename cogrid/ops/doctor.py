@@ -16,6 +16,7 @@ from cogrid.ops.check_coordinator import check_coordinator
 from cogrid.ops.check_grid import check_grid
 from cogrid.ops.check_here import check_here
 from cogrid.ops.check_redis import check_redis, check_time
+from cogrid.ops.doubt import fleet_unknown
 from cogrid.store.client import Store
 from cogrid.store.snapshot import read_snapshot
 
@@ -75,9 +76,17 @@ def _grid(found: Effective, connect: Callable[[], Store]) -> tuple[bool, list[Ch
     except UnreachableError as error:
         return True, [*checks, _failure("redis", error)]
     checks += _guarded("redis", lambda: check_redis(store, snapshot.server))
-    checks += check_grid(snapshot, found.config.limits)
+    checks += _hidden(store)
+    if not fleet_unknown(store.unread):
+        checks += check_grid(snapshot, found.config.limits)
     store.close()
     return True, checks
+
+
+def _hidden(store: Store) -> Iterator[Check]:
+    """What our user may not read, so that nothing can be said of it."""
+    if store.gaps:
+        yield from (failed("redis", gap.what, gap.mend) for gap in store.gaps.all)
 
 
 def _guarded(area: str, look: Callable[[], Iterable[Check]]) -> Iterator[Check]:

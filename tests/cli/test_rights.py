@@ -262,3 +262,17 @@ def test_nobody_acts_on_half_of_what_there_is(asked: Asked, words: str) -> None:
             the_incident(stage)
             before = standing(stage)
     assert refused, words
+
+
+@pytest.mark.parametrize("hidden", ["grid:models", "worker:*", "ZRANGE", "INFO", "SCAN", "TIME"])
+def test_a_check_up_tells_what_is_hidden_and_checks_the_rest(asked: Asked, hidden: str) -> None:
+    name = user(hidden)
+    code, found = asked.ask("doctor", name)
+    checks = {(each["area"], each["what"]): each for each in found["checks"]}
+    line = f"ACL SETUSER {name} "
+    assert any((each["mend"] or "").startswith(line) for each in checks.values())
+    areas = {area for area, _ in checks}
+    assert {"here", "redis", "coordinator"} <= areas
+    assert ("workers" in areas) is (hidden not in ("worker:*", "ZRANGE"))
+    assert ("clock" in areas) is (hidden != "TIME")
+    assert code == 3
