@@ -84,6 +84,7 @@ class Grid:
         self.directory = directory
         self.scale = scale
         self.persist = persist
+        self.limits = Limits().scaled(scale)
         self.rests = True
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -153,13 +154,13 @@ class Grid:
     ) -> Daemon:
         """A coordinator, started. port: 0 for the one that ``chat`` asks."""
         words = ("coordinator", "run", "--listen", f"127.0.0.1:{port or self.port}")
-        return self._daemon(name, words, {**self._redis(redis), **(env or {})})
+        return self.daemon(name, words, {**self._redis(redis), **(env or {})})
 
     def reaper(self, name: str = "reaper", redis: str = "", patient: bool = False) -> Daemon:
         """A reaper, started. patient: it does not take passes that come late on a busy machine for
         an outage, however small the scale."""
         late = {"COGRID_LIMITS_PASS_WINDOW_S": f"{PASS_WINDOW_S / self.scale:g}"} if patient else {}
-        return self._daemon(name, ("reaper", "--daemon"), {**self._redis(redis), **late})
+        return self.daemon(name, ("reaper", "--daemon"), {**self._redis(redis), **late})
 
     def worker(
         self,
@@ -177,17 +178,18 @@ class Grid:
         where it is not the daemon's name. host: a machine of its own."""
         who = ("--id", worker_id or name, "--pool", pool, "--slots", str(slots))
         words = ("worker", "run", *who, "--engine", engine.url)
-        before = host.words(self.directory) if host else ()
-        return self._daemon(name, words, {**self._redis(redis), **(env or {})}, before)
+        return self.daemon(name, words, {**self._redis(redis), **(env or {})}, host)
 
-    def _daemon(
+    def daemon(
         self,
         name: str,
-        words: tuple[str, ...],
+        words: Sequence[str],
         env: Mapping[str, str],
-        before: tuple[str, ...] = (),
+        host: Host | None = None,
     ) -> Daemon:
-        daemon = Daemon(name, words, {**self.env, **env}, self.directory, before)
+        """``cogrid <words>``, started. host: on a machine of its own."""
+        before = host.words(self.directory) if host else ()
+        daemon = Daemon(name, tuple(words), {**self.env, **env}, self.directory, before)
         self.daemons[name] = daemon
         daemon.start()
         return daemon
@@ -332,8 +334,7 @@ class Grid:
         """Its health, in the word of ``cogrid status``."""
         snapshot = self.store.read(read_snapshot(self.store.keys, info=False))
         found = snapshot.worker(worker)
-        limits = Limits().scaled(self.scale)
-        return health(found, snapshot.taken_at_ms, limits) if found else ""
+        return health(found, snapshot.taken_at_ms, self.limits) if found else ""
 
     def is_ready(self, worker: str) -> bool:
         """Redis has it as one that works."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
-from typing import Any
-
 from tests.e2e.chat import Ending
 from tests.e2e.grid import MODEL, Grid, chats, said
 from tests.e2e.host import Host, needs_hosts
+from tests.e2e.mended import found, mend
 from tests.e2e.overlap import scaled
 from tests.wait import until_async
 
@@ -48,16 +46,16 @@ async def test_the_incident_is_told_and_mended(grid: Grid) -> None:
     await _told_by_spof(grid, chat.task)
     assert grid.field(chat.task, "state") == "pending", "a look has changed something"
 
-    await _mend(grid, "stuck_no_home", "diagnose stuck", code=3)
+    await mend(grid, "stuck_no_home", "diagnose stuck", code=3)
     assert MODEL in spare.models
-    assert not await _found(grid, "no_home", f"spof --model {MODEL}")
-    await _mend(grid, "ghost_pending", "diagnose ghosts", gone=False)
+    assert not await found(grid, "no_home", f"spof --model {MODEL}")
+    await mend(grid, "ghost_pending", "diagnose ghosts", gone=False)
     assert await chat.ended(15) is Ending.ANSWER
     assert chat.text == said(8)
     assert chat.ran["worker"] == "ai-core"
     assert len(chats(spare)) == 1
     assert any("moved from esxi (ghost_pending) to ai-core" in line for line in chat.told)
-    await _mend(grid, "ghost_pending", "diagnose ghosts")
+    await mend(grid, "ghost_pending", "diagnose ghosts")
     assert not grid.redis.exists("worker:esxi")
     assert await esxi.over() == 1, "struck off, it ends by itself"
     grid.daemons["reaper"].resume()
@@ -73,7 +71,9 @@ async def _told_by_status(grid: Grid) -> None:
 
 
 async def _told_by_diagnose(grid: Grid, task: str) -> None:
-    (ghost,) = await _found(grid, "ghost_pending", "diagnose ghosts")
+    said = (await grid.cogrid("diagnose", "--json")).json["findings"]
+    assert [each["kind"] for each in said] == ["ghost_pending", "stuck_no_home"]
+    ghost, stuck = said
     assert ghost["subject"] == "esxi"
     assert ghost["what"] == (
         f"esxi is registered and renews its lease, but takes no work; {STARTS_AGAIN}"
@@ -86,15 +86,14 @@ async def _told_by_diagnose(grid: Grid, task: str) -> None:
         assert fact in ghost["evidence"]
     assert ghost["at_risk"] == [MODEL]
     assert ghost["mend"] == "cogrid reaper --once"
-    (stuck,) = await _found(grid, "stuck_no_home", "diagnose stuck")
     assert stuck["subject"] == QUEUE
     assert stuck["at_risk"] == [task]
     assert "esxi: " in stuck["evidence"]
-    told = await grid.cogrid("diagnose")
+    told = await grid.cogrid("diagnose", "ghosts")
     assert told.code == 3
-    assert [line.split()[0] for line in told.out.splitlines() if not line.startswith(" ")] == [
-        "ghost_pending", "stuck_no_home",
-    ]  # fmt: skip
+    first, *_, last = told.out.splitlines()
+    assert first == f"ghost_pending esxi: {ghost['what']}"
+    assert last == "  mend:     cogrid reaper --once"
 
 
 async def _told_by_explain(grid: Grid, task: str) -> None:
@@ -123,20 +122,3 @@ async def _told_by_spof(grid: Grid, task: str) -> None:
             ("host", "ai-core", ["ai-core"]), ("pool", "cpu", ["ai-core", "esxi"]),
         )
     ]  # fmt: skip
-
-
-async def _mend(grid: Grid, kind: str, ask: str, code: int = 0, gone: bool = True) -> None:
-    """Runs what the finding prints, as it is printed, and says yes."""
-    (found,) = await _found(grid, kind, ask)
-    name, *words = shlex.split(found["mend"])
-    assert name == "cogrid"
-    done = await grid.on_terminal(*words, typed="y\n")
-    assert done.code == code, done.out
-    left = await _found(grid, kind, ask)
-    assert bool(left) is not gone
-    assert left != [found]
-
-
-async def _found(grid: Grid, kind: str, ask: str) -> list[dict[str, Any]]:
-    document = (await grid.cogrid(*ask.split(), "--json")).json
-    return [each for each in document["findings"] if each["kind"] == kind]
