@@ -10,6 +10,7 @@ from cogrid.cli.chores import have_done
 from cogrid.cli.consent import with_consent
 from cogrid.cli.documents import answers
 from cogrid.cli.options import with_config, with_json
+from cogrid.errors import Exit
 
 if TYPE_CHECKING:
     from cogrid.config import Config
@@ -45,7 +46,11 @@ def command(
     """
     from cogrid.cli.connect import open_store
     from cogrid.ops.chores import plan_remove
+    from cogrid.ops.unlearn import unlearn
 
     store = open_store(config)
     wanted = plan_remove(store, config.limits, model, workers, force)
-    return have_done(store, wanted, f"Remove {model}?", dry_run, yes, as_json)
+    code = have_done(store, wanted, f"Remove {model}?", dry_run, yes, as_json)
+    if code == Exit.OK and not dry_run:
+        unlearn(store, config.limits, wanted[0].model, {each.worker for each in wanted})
+    return code

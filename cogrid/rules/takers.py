@@ -13,6 +13,7 @@ from cogrid.model.names import WorkerId, queue_pool, queue_worker
 from cogrid.model.task import State, Task
 from cogrid.model.worker import Offer, OfferState, Worker, WorkerState
 from cogrid.rules.grid import Grid, Seat
+from cogrid.rules.health import ghost_evidence, is_dead, is_ghost
 from cogrid.rules.homes import why_no_home
 from cogrid.rules.pick import fits, lacking
 from cogrid.rules.request import ask_of
@@ -47,6 +48,8 @@ def taker(worker: Worker, task: Task, grid: Grid, limits: Limits) -> Taker:
 def why_never(worker: Worker, task: Task, grid: Grid, limits: Limits) -> str:
     """Why the worker does not take the task from where it waits, as things stand; "" where it
     does."""
+    if task.kind.chore:
+        return _why_no_chore(worker, task, grid, limits)
     now_ms, hold_ms = grid.snapshot.taken_at_ms, grid.snapshot.reaper.hold_until_ms
     why = why_no_home(worker, task.model, now_ms, limits, hold_ms)
     offer = worker.offer(task.model)
@@ -58,6 +61,8 @@ def why_never(worker: Worker, task: Task, grid: Grid, limits: Limits) -> str:
 
 def why_not_now(worker: Worker, task: Task) -> str:
     """Why the worker, which takes such tasks, does not take this one at this moment."""
+    if task.kind.chore:  # it takes no slot
+        return ""
     if task.solo and worker.busy:
         return f"the task must run alone, and {worker.busy} of {worker.slots} slots are taken"
     return "" if worker.free else slots_taken(worker)
@@ -68,6 +73,20 @@ def slots_taken(worker: Worker) -> str:
     revoked = len(worker.revoked)
     held = f", {revoked} by what was taken from it and not yet let go" if revoked else ""
     return f"{worker.busy} of {worker.slots} slots are taken{held}"
+
+
+def _why_no_chore(worker: Worker, task: Task, grid: Grid, limits: Limits) -> str:
+    """A chore is one worker's, whether or not that one has the model."""
+    now_ms, hold_ms = grid.snapshot.taken_at_ms, grid.snapshot.reaper.hold_until_ms
+    asked = queue_worker(task.queue) or task.worker
+    if worker.id != asked:
+        return f"it is asked of {asked} alone"
+    if is_dead(worker, now_ms):
+        return "dead"
+    if is_ghost(worker, now_ms, limits, hold_ms):
+        return f"ghost: {ghost_evidence(worker, now_ms)}"
+    able = worker.state in (WorkerState.READY, WorkerState.DRAINING)
+    return "" if able else worker.state.value
 
 
 def _unable(worker: Worker, offer: Offer, task: Task) -> str:

@@ -54,7 +54,9 @@ async def cogrid(*words: str) -> int:
     return await asyncio.to_thread(run, list(words))
 
 
-async def test_pull_warm_and_remove(esxi: Esxi, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_pull_warm_and_remove(
+    esxi: Esxi, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert await cogrid("model", "pull", NEW, "--worker", "esxi", "--dry-run") == 0
     assert capsys.readouterr().out == "would pull llama3.2:1b on esxi\n"
     assert NEW not in esxi.engine.models
@@ -69,9 +71,15 @@ async def test_pull_warm_and_remove(esxi: Esxi, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out == "esxi has loaded llama3.2:1b\n"
     assert await cogrid("model", "remove", NEW, "--worker", "esxi", "--yes") == 1
     assert "nobody else can serve llama3.2:1b" in capsys.readouterr().err
+    homes = esxi.grid.store.keys.models
+    server.client.zadd(homes, {NEW: 1, MODEL: 1})
     assert await cogrid("model", "remove", NEW, "--worker", "esxi", "--yes", "--force") == 0
     assert capsys.readouterr().out == "esxi no longer has llama3.2:1b\n"
     await esxi.offers(MODEL)
+    assert server.client.zrange(homes, 0, -1) == [MODEL.encode()]
+    assert await cogrid("spof", "--json") == 3
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert [each["subject"] for each in found] == [MODEL]
 
 
 async def test_json_is_a_document_a_line(esxi: Esxi, capsys: pytest.CaptureFixture[str]) -> None:

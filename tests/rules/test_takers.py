@@ -94,3 +94,32 @@ def test_every_worker_answers_in_the_order_of_the_snapshot() -> None:
     snapshot = a_snapshot(a_worker("b"), a_worker("a", "other"))
     found = takers(a_task(), Grid.of(snapshot, LIMITS), LIMITS)
     assert [(each.worker, each.takes) for each in found] == [("b", True), ("a", False)]
+
+
+def chore(**fields: Any) -> Task:
+    """A pull that waits for esxi, of a model that nobody has."""
+    return a_task(kind=Kind.PULL, model="llama3.2:1b", queue=OWN, **fields)
+
+
+def test_a_chore_is_one_workers_whatever_it_runs_and_has() -> None:
+    full = a_worker(tasks=(TaskId("a"),))
+    assert answer(full, chore()) == Taker(full.id, True, True, "")
+    draining = a_worker(state=WorkerState.DRAINING, wish=Wish("drain"))
+    assert answer(draining, chore()).now
+    other = a_worker("ai-core", "llama3.2:1b")
+    assert answer(other, chore()) == Taker(other.id, False, False, "it is asked of esxi alone")
+    running = chore(state=State.RUNNING, worker="esxi")
+    assert answer(other, running).why == "it is asked of esxi alone"
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"lease_until_ms": NOW_MS - 1}, "dead"),
+        ({"polled_at_ms": NOW_MS - 20_000}, "ghost: slot free, no claim for 20.0 s"),
+        ({"state": WorkerState.AWAY}, "away"),
+        ({"state": WorkerState.STARTING}, "starting"),
+    ],
+)
+def test_a_chore_waits_for_a_worker_that_listens(fields: dict[str, Any], why: str) -> None:
+    assert answer(a_worker(**fields), chore()).why == why

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from cogrid.model.task import OnClose
+from cogrid.store.passes import Acted
 from cogrid.store.refusal import StoreError
 from cogrid.store.workers import Renewed
+from tests.build import NOW_MS
 from tests.store import seed
+from tests.store import test_chores as chores
 from tests.store import test_stories as stories
 from tests.store import test_transitions_claim as claims
 from tests.store import test_transitions_clients as clients
@@ -28,6 +31,56 @@ Change = tuple[str, str, str]
 """Script, what its text says, what it says instead."""
 
 TABLES: dict[str, tuple[Callable[[World], Any], tuple[Change, ...]]] = {
+    "a chore waits for a free slot": (
+        partial(chores.test_it_goes_first_and_takes_no_slot, fields={}),
+        (("claim", "    take_chores(worker, instance, k, queues, allowed_ms, reply)\n", "\n"),),
+    ),
+    "a chore takes a slot": (
+        chores.test_a_slot_stays_free_beside_it,
+        (("claim", "(CHORES[task.kind] and ':chores' or ':tasks')", "':tasks'"),),
+    ),
+    "a task is taken as a chore": (
+        partial(chores.test_it_goes_first_and_takes_no_slot, fields={}),
+        (("claim", "and look(queue) and CHORES[queue.task.kind] do", "and look(queue) do"),),
+    ),
+    "one that drains does no chores": (
+        partial(chores.test_it_goes_first_and_takes_no_slot, fields={"state": "draining"}),
+        (("claim", "if hash[2] == 'ready' or hash[2] == 'draining' then\n    take_chores",
+          "if hash[2] == 'ready' then\n    take_chores"),),
+    ),
+    "one that is away does chores": (
+        partial(chores.test_who_is_not_there_takes_none, state="away"),
+        (("claim", "if hash[2] == 'ready' or hash[2] == 'draining' then\n    take_chores",
+          "if true then\n    take_chores"),),
+    ),
+    "a cancelled chore keeps a slot taken": (
+        chores.test_cancelled_it_leaves_no_token,
+        (("cancel", "  if CHORES[task.kind] then return inbox(task.worker, task.id) end\n", "\n"),),
+    ),
+    "a chore that failed is tried again": (
+        chores.test_one_that_is_not_named_is_handed_back_and_fails,
+        (("finish", "if CHORES[task.kind] or said(task) then", "if said(task) then"),),
+    ),
+    "a dead worker's chore goes to another": (
+        chores.test_it_fails_with_its_worker,
+        (("reap", "if CHORES[task.kind] then\n  local code =",
+          "if false then\n  local code ="),),
+    ),
+    "a ghost's chore moves": (
+        partial(
+            chores.test_it_never_moves, changed=seed.worker(polled_at=NOW_MS - 20_000),
+            said=Acted("failed", "ghost_pending"),
+        ),
+        (("move", "if CHORES[task.kind] then return fail_chore() end", ""),),
+    ),
+    "a chore fails for want of a home": (
+        chores.test_it_waits_for_no_home_and_goes_nowhere,
+        (("fail_homeless", "not task or CHORES[task.kind] or", "not task or"),),
+    ),
+    "a chore is asked of one that cannot": (
+        partial(chores.test_only_a_ready_worker_is_asked, seeded=seed.worker(state="starting")),
+        (("submit", "  if CHORES[ARGV[17]] then return {'not_ready'} end\n", "\n"),),
+    ),
     "a submission is accepted twice": (
         submits.test_a_submission_sent_twice_is_one,
         (("submit", "if task then return {'exists'", "if false then return {'exists'"),),
