@@ -113,7 +113,7 @@ def stage(
         final = place / "versions" / name
         if is_ready(final, version):
             drain()
-            return {"base": str(place), "fresh": False}
+            return {"base": str(place), "fresh": False, "made": []}
         try:
             sweep(place)
             check(place, needed_bytes)
@@ -126,11 +126,12 @@ def stage(
             remove_tree(final)
             unmake(made)
             raise
-    return {"base": str(place), "fresh": True}
+    return {"base": str(place), "fresh": True, "made": [str(each) for each in made]}
 
 
-def unstage(base: str, name: str) -> dict[str, Any]:
-    """Take one away again that is not current, and directories that are empty then."""
+def unstage(base: str, name: str, made: list[str]) -> dict[str, Any]:
+    """Take one away again that is not current, and those of the directories made for it that are
+    empty then."""
     place = base_of(base)
     if not place.exists():
         return {}
@@ -138,7 +139,7 @@ def unstage(base: str, name: str) -> dict[str, Any]:
         if current(place) == name:
             raise RefusalError("current", f"{place / 'versions' / name} is the one in use")
         remove_tree(place / "versions" / name)
-        unmake([place, place / "versions"])
+        unmake([Path(each) for each in made])
     return {}
 
 

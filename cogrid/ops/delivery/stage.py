@@ -71,7 +71,8 @@ class Installed:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """An installation that lies ready. fresh: false where it was there already."""
+    """An installation that lies ready. fresh: false where it was there already. made: directories
+    that had to be made for it."""
 
     scope: Scope
     base: str
@@ -79,6 +80,7 @@ class Staged:
     version: str
     python: HostPython
     fresh: bool
+    made: tuple[str, ...]
 
     @property
     def program(self) -> str:
@@ -153,6 +155,7 @@ def stage(
         base=str(found["base"]),
         python=bundle.python,
         fresh=bool(found.get("fresh")),
+        made=tuple(found.get("made", ())),
         name=bundle.name,
         version=bundle.version,
     )
@@ -188,7 +191,8 @@ def unstage(connection: Connection, staged: Staged) -> None:
     """Undo ``stage``: take away what it made, unless it was there before. DeliveryError where it is
     current: ``switch_back`` comes first."""
     if staged.fresh:
-        _act(connection, staged.scope, staged.python, "unstage", {"name": staged.name})
+        request = {"name": staged.name, "made": staged.made}
+        _act(connection, staged.scope, staged.python, "unstage", request)
 
 
 def switch(connection: Connection, staged: Staged) -> Switched:

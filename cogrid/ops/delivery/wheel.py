@@ -80,7 +80,8 @@ def _fits(path: Path, wanted: Requirement, ranks: dict[Tag, int]) -> tuple[Versi
     except InvalidWheelFilename:
         return None
     fitting = [ranks[tag] for tag in its_tags if tag in ranks]
-    if name != wanted.name or not fitting or not wanted.specifier.contains(version):
+    early = bool(wanted.specifier.prereleases)  # left to itself, no specifier takes any version
+    if name != wanted.name or not fitting or not wanted.specifier.contains(version, early):
         return None
     return version, max(fitting)
 
