@@ -157,8 +157,8 @@ def queues_are_listed(found: Inventory) -> Iterator[Finding]:
         yield Finding(
             "unlisted_queue",
             queue,
-            f"{queue} holds tasks and is not in grid:queues, so no pass looks at it; the next claim "
-            "of a worker that serves it lists it again",
+            f"{queue} holds tasks and is not in grid:queues, so no pass looks at it; the next "
+            "claim of a worker that serves it lists it again",
             "",
             "",
         )

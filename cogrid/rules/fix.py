@@ -73,6 +73,7 @@ def fix(snapshot: Snapshot, limits: Limits, model: str | None = None) -> Fix:
     lacks.sort(key=lambda lack: (-lack.size_bytes, lack.model))
     free = {host: _disk(worker) for host, worker in pullers.items()}
     chosen, exact = _search(lacks, free) if len(lacks) <= EXACT else (_greedy(lacks, free), False)
+    chosen = _spread(lacks, free, chosen)
     pulls = tuple(
         Pull(lack.model, pullers[host].id, host, lack.size_bytes)
         for lack in lacks
@@ -172,10 +173,50 @@ def _greedy(lacks: list[_Lack], free: dict[str, float]) -> dict[str, tuple[str, 
     return chosen
 
 
+def _spread(
+    lacks: list[_Lack], free: dict[str, float], chosen: dict[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
+    """The same number of pulls, from hosts with many to hosts with at least two fewer, as long as
+    there is one that could move: so that they run side by side, and no host has most of them."""
+    load = Counter(host for hosts in chosen.values() for host in hosts)
+    left = dict(free)
+    for lack in lacks:
+        for host in chosen.get(lack.model, ()):
+            left[host] -= lack.size_bytes
+    while step := _step(lacks, left, load, chosen):
+        lack, here, there = step
+        load[here] -= 1
+        load[there] += 1
+        left[here] += lack.size_bytes
+        left[there] -= lack.size_bytes
+        hosts = tuple(there if host == here else host for host in chosen[lack.model])
+        chosen = {**chosen, lack.model: hosts}
+    return chosen
+
+
+def _step(
+    lacks: list[_Lack],
+    left: dict[str, float],
+    load: Counter[str],
+    chosen: dict[str, tuple[str, ...]],
+) -> tuple[_Lack, str, str] | None:
+    """One pull that should move: from where, to where. Each makes the squares of the loads smaller,
+    so there are not many."""
+    for lack in lacks:
+        hosts = chosen.get(lack.model, ())
+        rest = [h for h in lack.hosts if h not in hosts and left[h] >= lack.size_bytes]
+        if hosts and rest:
+            here = max(hosts, key=lambda host: load[host])
+            there = min(rest, key=lambda host: load[host])
+            if load[there] + 1 < load[here]:
+                return lack, here, there
+    return None
+
+
 def _why(lack: _Lack) -> str:
     if len(lack.hosts) < lack.missing:
-        return (
-            f"{lack.missing} more hosts with Ollama and room for it are needed, there are "
-            f"{len(lack.hosts)}"
-        )
+        needed = f"{lack.missing} more {'host' if lack.missing == 1 else 'hosts'}"
+        be = "is" if lack.missing == 1 else "are"
+        there = "there is only 1" if lack.hosts else "there is none"
+        return f"{needed} with Ollama and room for it {be} needed, {there}"
     return "the other models leave no room for it"

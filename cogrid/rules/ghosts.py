@@ -72,8 +72,8 @@ def _finding(worker: Worker, grid: Grid, waits: Mapping[str, int], kind: str) ->
 
 
 def cure(worker: Worker, grid: Grid, waits: Mapping[str, int], *, ghost: bool) -> str:
-    """The command for a ghost or a dead worker. waits: ``queued`` of the grid. First what waits for it goes elsewhere, then what a
-    ghost still runs comes to its end, then it is struck off."""
+    """The command for a ghost or a dead worker. First what waits for it goes elsewhere, then what a
+    ghost still runs comes to its end, then it is struck off. waits: ``queued`` of the grid."""
     if _blocks(worker, grid, waits):
         return REAP
     if ghost:

@@ -66,11 +66,13 @@ def loss(
 
 
 def losses(snapshot: Snapshot, limits: Limits) -> tuple[Loss, ...]:
-    """Every host and every pool whose loss would take models away, with these models."""
+    """Every host and every pool whose loss would take models away, with these models. The only
+    pool is the whole grid, of which that need not be said."""
     grid = Grid.of(snapshot, limits)
+    pools = {worker.pool for worker in snapshot.workers if worker.pool}
     found = [
         *_losses("host", {w.host or w.id for w in snapshot.workers}, grid),
-        *_losses("pool", {w.pool for w in snapshot.workers if w.pool}, grid),
+        *(_losses("pool", pools, grid) if len(pools) > 1 else ()),
     ]
     return tuple(each for each in found if each.models)
 

@@ -117,8 +117,5 @@ async def _told_by_spof(grid: Grid, task: str) -> None:
     assert "1 queued" in first["evidence"]
     assert (second["kind"], second["subject"]) == ("single_worker", OTHER)
     assert document["losses"] == [
-        {"kind": kind, "name": name, "workers": workers, "models": [OTHER]}
-        for kind, name, workers in (
-            ("host", "ai-core", ["ai-core"]), ("pool", "cpu", ["ai-core", "esxi"]),
-        )
-    ]  # fmt: skip
+        {"kind": "host", "name": "ai-core", "workers": ["ai-core"], "models": [OTHER]}
+    ]

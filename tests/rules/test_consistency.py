@@ -17,6 +17,7 @@ from tests.build import a_queue, a_snapshot, a_task, a_worker
 
 SHARED = Queue("tasks:cpu:shared:gemma3:1b")
 OWN = Queue("tasks:cpu:esxi")
+LISTED_AGAIN = "the next claim of a worker that serves it lists it again"
 P, R, W, D = (TaskId(name) for name in ("pp", "rr", "ww", "dd"))
 ESXI = WorkerId("esxi")
 RUN: dict[str, Any] = {"state": State.RUNNING, "worker": ESXI, "token": Token("esxi-1:1:1")}
@@ -95,8 +96,7 @@ def test_where_all_is_well_nothing_is_said() -> None:
         (
             {"unlisted": (OWN,)},
             "unlisted_queue",
-            f"{OWN} holds tasks and is not in grid:queues, so no pass looks at it; the next claim "
-            "of a worker that serves it lists it again",
+            f"{OWN} holds tasks and is not in grid:queues, so no pass looks at it; {LISTED_AGAIN}",
         ),
         (
             {"kept": {P: Kept(5_000, True)}},

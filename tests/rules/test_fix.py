@@ -48,6 +48,15 @@ def test_pulls_are_spread() -> None:
     assert {host for _, host in where(found)} == {"b", "c"}
 
 
+def test_pulls_are_spread_even_where_the_first_choices_crowd() -> None:
+    """Each host lacks two of three models. The emptiest disk would get two of the pulls."""
+    found = fixed(
+        an_ollama("a", "m1", disk_gb=10), an_ollama("b", "m2", disk_gb=30),
+        an_ollama("c", "m3", disk_gb=20),
+    )  # fmt: skip
+    assert sorted(host for _, host in where(found)) == ["a", "b", "c"]
+
+
 def test_disks_are_filled_as_far_as_they_go() -> None:
     models = [an_offer("big", size_bytes=6 * GB), an_offer("mid", size_bytes=5 * GB)]
     found = fixed(
@@ -90,7 +99,7 @@ def test_who_cannot_pull_is_not_asked() -> None:
     found = fixed(an_ollama("esxi", offer), an_ollama("nas", "z", disk_gb=0.5), model="gemma3:1b")
     assert found.pulls == ()
     assert found.unfixed[0].why == (
-        "1 more hosts with Ollama and room for it are needed, there are 0"
+        "1 more host with Ollama and room for it is needed, there is none"
     )
 
 
