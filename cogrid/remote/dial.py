@@ -6,6 +6,7 @@ import contextlib
 import queue
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 from typing import Any
@@ -38,13 +39,14 @@ class Proxy:
 
     def __init__(self, command: str) -> None:
         self._socket, theirs = socket.socketpair()
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the stream
         with theirs:
             # exec: the command is then the process that is ended; so does ssh.
             self._process = subprocess.Popen(
                 ["/bin/sh", "-c", f"exec {command}"],
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
-                stderr=subprocess.DEVNULL,
+                stderr=self._stderr,
                 start_new_session=True,  # Ctrl-C is ours: first what runs there is ended
             )
 
@@ -57,8 +59,15 @@ class Proxy:
     def settimeout(self, timeout: float | None) -> None:
         self._socket.settimeout(timeout)
 
+    def said(self) -> str:
+        """The last line that it printed, such as what kept it from connecting."""
+        self._stderr.seek(0)
+        lines = self._stderr.read().decode(errors="replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
     def close(self) -> None:
         self._socket.close()
+        self._stderr.close()
         self._process.terminate()
         try:
             self._process.wait(1)

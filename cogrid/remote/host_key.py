@@ -45,15 +45,16 @@ def _algorithms(kind: str) -> tuple[str, ...]:
     return _ALGORITHMS.get(kind, (kind,))
 
 
-def check(hop: Settings, access: Access, entries: tuple[Entry, ...], shown: paramiko.PKey) -> None:
-    """HostError unless the key is known, or new and to be accepted."""
+def check(
+    hop: Settings, access: Access, entries: tuple[Entry, ...], shown: paramiko.PKey
+) -> tuple[str, ...]:
+    """HostError unless the key is known, or new and to be accepted; a note of what was accepted."""
     kind, key = shown.get_name(), shown.asbytes()
     verdict = known_hosts.judge(entries, kind, key, hop.known_as)
     if verdict.standing is Standing.KNOWN:
-        return
+        return ()
     if verdict.standing is Standing.UNKNOWN and _accepted(hop, access, kind, key):
-        _remember(hop, kind, key)
-        return
+        return _remember(hop, kind, key)
     raise _refused(hop, verdict, entries, kind, key)
 
 
@@ -65,9 +66,10 @@ def _accepted(hop: Settings, access: Access, kind: str, key: bytes) -> bool:
     )
 
 
-def _remember(hop: Settings, kind: str, key: bytes) -> None:
+def _remember(hop: Settings, kind: str, key: bytes) -> tuple[str, ...]:
+    accepted = f"{hop.place} was not known; accepted its host key {kind} {fingerprint(key)}"
     if not hop.known_hosts:
-        return
+        return (accepted,)
     file = hop.known_hosts[0]
     try:
         known_hosts.append(file, hop.known_as, kind, key, hashed=hop.hash_new)
@@ -78,6 +80,7 @@ def _remember(hop: Settings, kind: str, key: bytes) -> None:
             host=hop.name,
             kind=HostFault.HOST_KEY,
         ) from error
+    return (f"{accepted} into {file}",)
 
 
 def _refused(

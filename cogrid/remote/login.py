@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 import paramiko
 
-from cogrid.errors import HostError, HostFault
 from cogrid.remote import agent, key_file
 from cogrid.remote.access import Access
 from cogrid.remote.key_file import KeyFile, Unusable
+from cogrid.remote.old_signature import only_old
 from cogrid.remote.settings import Settings
-from cogrid.remote.target import bracketed
+from cogrid.remote.tried import Tried, refused
 
 _TRIES = 3
 """Passphrases and passwords, as OpenSSH's NumberOfPasswordPrompts."""
@@ -26,17 +26,6 @@ class Offer:
 
     what: str
     load: Callable[[], paramiko.PKey] = field(repr=False)
-
-
-@dataclass(slots=True)
-class Tried:
-    """What became of the login so far. allowed: the methods that the host takes."""
-
-    allowed: frozenset[str] = frozenset()
-    offered: list[str] = field(default_factory=list)
-    unusable: list[str] = field(default_factory=list)
-    locked: list[str] = field(default_factory=list)
-    too_old: list[str] = field(default_factory=list)
 
 
 def log_in(transport: paramiko.Transport, hop: Settings, access: Access) -> tuple[str, ...]:
@@ -59,7 +48,9 @@ def log_in(transport: paramiko.Transport, hop: Settings, access: Access) -> tupl
                 break
         if _password(transport, hop, access, tried):
             return notes
-    raise _refused(hop, tried, notes, hung_up=not transport.is_active())
+        hung_up = not transport.is_active()
+        _blame_age(transport, hop, tried)
+    raise refused(hop, tried, notes, hung_up=hung_up)
 
 
 def _none(transport: paramiko.Transport, hop: Settings, tried: Tried) -> bool:
@@ -125,21 +116,20 @@ def _files(hop: Settings, tried: Tried) -> list[KeyFile]:
 
 def _locked(file: KeyFile, access: Access, tried: Tried) -> Iterator[Offer]:
     if access.asked is None:
-        tried.locked.append(f"{file.path} needs a passphrase, and there is no terminal to ask on")
+        tried.locked[file.path] = "needs a passphrase, and there is no terminal to ask on"
         return
     for wrong in [False, *[True] * (_TRIES - 1)]:
         passphrase = access.asked.passphrase(file.path, wrong)
         if passphrase is None:
-            tried.locked.append(f"{file.path} needs a passphrase, and none was given")
+            tried.locked[file.path] = "needs a passphrase, and none was given"
             return
         try:
             key = file.load(passphrase)
-        except Unusable as error:
-            why = str(error)
+        except Unusable:
             continue
         yield Offer(str(file.path), _given(key))
         return
-    tried.locked.append(why)
+    tried.locked[file.path] = "did not open with any of the passphrases"
 
 
 def _key(transport: paramiko.Transport, hop: Settings, offer: Offer, tried: Tried) -> bool:
@@ -152,6 +142,8 @@ def _key(transport: paramiko.Transport, hop: Settings, offer: Offer, tried: Trie
         tried.too_old.append(f"{offer.what} ({key.get_name()})")
         return False
     tried.offered.append(offer.what)
+    if key.get_name() == "ssh-rsa":
+        tried.rsa[offer.what] = key
     return _attempt(transport, tried, lambda: transport.auth_publickey(hop.user, key))
 
 
@@ -165,6 +157,14 @@ def _signs(transport: paramiko.Transport, key: paramiko.PKey) -> bool:
     if kind.startswith("ssh-rsa"):
         return any(name.startswith("rsa-sha2") for name in takes)
     return kind in takes
+
+
+def _blame_age(transport: paramiko.Transport, hop: Settings, tried: Tried) -> None:
+    """Which of the refused keys were refused for their signature."""
+    for what, key in tried.rsa.items():
+        if transport.is_active() and only_old(transport, hop.user, key):
+            tried.offered.remove(what)
+            tried.too_old.append(f"{what} (ssh-rsa)")
 
 
 def taken(transport: paramiko.Transport) -> tuple[str, ...]:
@@ -193,57 +193,3 @@ def _password(transport: paramiko.Transport, hop: Settings, access: Access, trie
 
 def _offering(transport: paramiko.Transport, user: str, word: str) -> Callable[[], list[str]]:
     return lambda: transport.auth_password(user, word)
-
-
-def _refused(hop: Settings, tried: Tried, notes: tuple[str, ...], *, hung_up: bool) -> HostError:
-    also = "; ".join((*tried.locked, *tried.unusable, *notes))
-    port = f" -p {hop.port}" if hop.port != 22 else ""
-    if tried.too_old and not tried.offered:
-        return _no_algorithm(hop, tried)
-    if hung_up and len(tried.offered) > 1:
-        message = f"{hop.place} hung up on {hop.user} after {len(tried.offered)} keys"
-        hint = (
-            "it takes only a few tries: name the right key in ~/.ssh/config with IdentityFile and "
-            "IdentitiesOnly yes"
-        )
-    elif hung_up and not tried.allowed:
-        message = f"{hop.place} closed the connection before {hop.user} could log in"
-        hint = "its own log says why: journalctl -u ssh"
-    elif tried.offered:
-        what = ", ".join(dict.fromkeys(tried.offered))
-        message = f"{hop.place} refuses the user {hop.user}: it was offered {what}, and took none"
-        hint = (
-            f"is {hop.user} the right user? If so: "
-            f"ssh-copy-id{port} {hop.user}@{bracketed(hop.host_name)}"
-        )
-    elif tried.locked:
-        return HostError(
-            f"{hop.place}: {also}",
-            "unlock it in an agent first: " + _add(tried, hop),
-            host=hop.name,
-            kind=HostFault.PASSPHRASE,
-        )
-    else:
-        message = f"there is no key to log in to {hop.place} with as {hop.user}"
-        hint = (
-            f"make one and take it there: ssh-keygen -t ed25519; "
-            f"ssh-copy-id{port} {hop.user}@{bracketed(hop.host_name)}"
-        )
-    return HostError(
-        message + (f" ({also})" if also else ""), hint, host=hop.name, kind=HostFault.LOGIN
-    )
-
-
-def _add(tried: Tried, hop: Settings) -> str:
-    path = next((str(path) for path in hop.identities if tried.locked[0].count(str(path))), "")
-    return f"ssh-add {path}"
-
-
-def _no_algorithm(hop: Settings, tried: Tried) -> HostError:
-    return HostError(
-        f"{hop.place} and this side have no signature algorithm in common for "
-        f"{', '.join(tried.too_old)}: SHA-1 signatures (ssh-rsa) are not made any more",
-        "make a new key (ssh-keygen -t ed25519) and take it there, or update its sshd",
-        host=hop.name,
-        kind=HostFault.ALGORITHM,
-    )

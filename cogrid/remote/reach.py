@@ -13,7 +13,7 @@ from paramiko.ssh_exception import IncompatiblePeer
 from cogrid.errors import HostError, HostFault
 from cogrid.remote import greeting, host_key
 from cogrid.remote.access import Access
-from cogrid.remote.dial import dial
+from cogrid.remote.dial import Proxy, dial
 from cogrid.remote.login import log_in
 from cogrid.remote.settings import Settings
 from cogrid.remote.tap import Tap
@@ -39,9 +39,9 @@ def reach(
         options = transport.get_security_options()
         options.key_types = host_key.preferred(entries, tuple(options.key_types))
         _agree(transport, tap, hop, limit_s)
-        host_key.check(hop, access, entries, transport.get_remote_server_key())
+        notes = host_key.check(hop, access, entries, transport.get_remote_server_key())
         transport.auth_timeout = limit_s
-        notes = log_in(transport, hop, access)
+        notes += log_in(transport, hop, access)
         transport.set_keepalive(_ALIVE_S)
     except BaseException:
         transport.close()
@@ -81,9 +81,9 @@ def _no_agreement(hop: Settings, transport: paramiko.Transport, tap: Tap) -> Hos
         return _no_algorithm(hop, transport, tap)
     if tap.received and not greeting.is_ssh(tap.received):
         return _not_ssh(hop, tap)
-    if not tap.received and hop.proxy_command:
+    if not tap.received and isinstance(tap.stream, Proxy):
         return HostError(
-            f"the ProxyCommand to {hop.place} ended without a connection",
+            f"the ProxyCommand to {hop.place} ended without a connection: {tap.stream.said()!r}",
             f"run it by hand: {hop.proxy_command}",
             host=hop.name,
             kind=HostFault.UNREACHABLE,

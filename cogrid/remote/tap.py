@@ -18,27 +18,25 @@ class Stream(Protocol):
 
 
 class Tap:
-    """Passes everything on. received: the first bytes that came. ended: the other side closed."""
+    """Passes everything on. received: the first bytes that came."""
 
     def __init__(self, stream: Stream) -> None:
         self.received = b""
-        self.ended = False
-        self._stream = stream
+        self.stream = stream
         self._closed = False  # paramiko looks at it while it stops its thread
 
     def send(self, data: bytes) -> int:
-        return self._stream.send(data)
+        return self.stream.send(data)
 
     def recv(self, size: int) -> bytes:
-        data = self._stream.recv(size)
-        self.ended = self.ended or not data
+        data = self.stream.recv(size)
         if len(self.received) < _KEPT:
             self.received += data[: _KEPT - len(self.received)]
         return data
 
     def close(self) -> None:
         self._closed = True
-        self._stream.close()
+        self.stream.close()
 
     def settimeout(self, timeout: float | None) -> None:
-        self._stream.settimeout(timeout)
+        self.stream.settimeout(timeout)

@@ -18,3 +18,11 @@ def host() -> Iterator[Callable[[str, str], Host]]:
     """
     with contextlib.ExitStack() as hosts:
         yield lambda name, ip: hosts.enter_context(bring_up(name, ip))
+
+
+@pytest.fixture(scope="session")
+def box() -> Iterator[Host]:
+    """One host for all tests of SSH itself; each makes its own users and its own sshd there."""
+    with bring_up("sshbox", "192.168.71.41") as one:
+        one.ssh("sed -i 's/pam_unix.so/pam_unix.so nodelay/' /etc/pam.d/common-auth")
+        yield one

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathlib import Path
 from cogrid.remote.access import Access
 from cogrid.remote.target import Target
 from tests.conftest import missing
+from tests.wait import until
 
 _SCRIPT = Path(__file__).with_name("testhost.sh")
 _HOME = Path(os.environ.get("COGRID_HOSTS", "/run/cogrid-hosts"))
@@ -76,10 +78,20 @@ class Host:
         file.write_text(text)
         file.chmod(mode)
 
-    def sshd(self, lines: str) -> None:
-        """Settings that its sshd has from now on, before all others; "" for none."""
-        self.write("/etc/ssh/sshd_config.d/test.conf", lines)
-        self.ssh("systemctl reload ssh")
+    def sshd(self, port: int, lines: str) -> None:
+        """Another sshd on this port, with settings that come before the usual ones."""
+        usual = (self.root / "etc/ssh/sshd_config").read_text()
+        self.write(f"/etc/ssh/sshd_{port}", f"{lines}\nPort {port}\n{usual}")
+        self.ssh(f"systemd-run --quiet /usr/sbin/sshd -D -f /etc/ssh/sshd_{port}")
+        until(lambda: self.greets(port), what=f"an sshd on port {port}")
+
+    def greets(self, port: int = 22) -> bool:
+        """Whether an sshd answers there."""
+        try:
+            with socket.create_connection((self.ip, port), timeout=1) as connected:
+                return connected.recv(4) == b"SSH-"
+        except OSError:
+            return False
 
     def cut(self) -> None:
         """Takes it off the network, as a pulled cable does."""
