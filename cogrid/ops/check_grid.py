@@ -60,7 +60,7 @@ def _bad(worker: Worker, word: Health) -> Check:
     name = shlex.quote(worker.id)
     if word is Health.DEAD:
         return failed("workers", what, f"start it again there, or: cogrid worker forget {name}")
-    if word is Health.GHOST:
+    if word in (Health.GHOST, Health.WEDGED):
         return failed("workers", what, "cogrid diagnose ghosts")
     verdict = warned if word is Health.DEGRADED else failed
     return verdict("workers", what, f"cogrid worker show {name}")

@@ -76,7 +76,8 @@ class Grid:
     """scale: of every time limit of its processes; tests multiply theirs by it too.
 
     rests: at the end all of the above is asked; False where the test has failed already.
-    persist: its server loses nothing when it ends and starts again.
+    persist: its server loses nothing when it ends and starts again. more: environment of all of its
+    processes, beside what they need.
     """
 
     def __init__(self, directory: Path, scale: float = 1.0, *, persist: bool = False) -> None:
@@ -84,6 +85,7 @@ class Grid:
         self.directory = directory
         self.scale = scale
         self.persist = persist
+        self.more: dict[str, str] = {}
         self.limits = Limits().scaled(scale)
         self.rests = True
         self.port = free_port()
@@ -211,6 +213,7 @@ class Grid:
             "COGRID_TIME_SCALE": f"{self.scale:g}",
             # An acknowledgement is no wait for anything, so a busy machine needs all of its time.
             "COGRID_LIMITS_SUBMIT_TIMEOUT_S": f"{SUBMIT_S / self.scale:g}",
+            **self.more,
         }
 
     async def begin(self) -> None:
