@@ -40,7 +40,7 @@ lay_files() {
     mount -t tmpfs -o "size=$memory,mode=755" cogrid-host "$place"
     mkdir "$place/own" "$place/scratch" "$files"
     local hidden
-    for hidden in root "$(cut -d/ -f2 <<<"$checkout")"; do
+    for hidden in root tmp "$(cut -d/ -f2 <<<"$checkout")"; do
         [ -e "$place/own/$hidden" ] || mknod "$place/own/$hidden" c 0 0    # whiteout
     done
     mount -t overlay -o "lowerdir=/,upperdir=$place/own,workdir=$place/scratch" cogrid-host "$files"
@@ -51,7 +51,8 @@ give_identity() {
     echo "$name" >"$files/etc/hostname"
     printf '127.0.0.1 localhost\n%s %s\n' "$address" "$name" >"$files/etc/hosts"
     : >"$files/etc/fstab"
-    rm -rf "$files"/etc/ssh/ssh_host_* "$files"/etc/ssh/sshd_config.d "$files"/tmp/* "$files"/var/tmp/*
+    rm -rf "$files"/etc/ssh/ssh_host_* "$files"/etc/ssh/sshd_config.d "$files"/var/tmp/*
+    install -d -m 1777 "$files/tmp"
     mkdir "$files/etc/ssh/sshd_config.d"
     cat >"$files/etc/ssh/sshd_config" <<'END'
 Include /etc/ssh/sshd_config.d/*.conf
