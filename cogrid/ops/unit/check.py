@@ -13,7 +13,8 @@ from cogrid.ops.unit.quoting import BLANK
 from cogrid.ops.unit.settings import UnitSettings
 from cogrid.ops.unit.variables import FIELDS, variables
 
-_UNIT = re.compile(r"[A-Za-z0-9:_.-]+(@[A-Za-z0-9:_.-]+)?\.service")
+_UNIT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9:_.-]*(@[A-Za-z0-9:_.-]+)?\.service")
+"""One that begins with ``-`` would be an option to systemctl."""
 LONGEST_UNIT = 255
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HIDDEN = ("/tmp", "/var/tmp")
@@ -37,7 +38,7 @@ def _of_the_unit(settings: UnitSettings) -> Iterator[str]:
     if settings.role is Role.WORKER and not settings.id:
         yield "a worker's unit needs the worker's id"
     elif not _UNIT.fullmatch(name) or len(name) > LONGEST_UNIT:
-        yield f"the unit's name {name!r} is none: write letters, digits and : - _ . @ only"
+        yield f"the unit's name {name!r} is none: a letter or digit, then also : - _ . @"
     if not 1 <= settings.restart_s <= LONGEST_RESTART_S:
         yield f"{settings.restart_s} s until the next start: write 1 to {LONGEST_RESTART_S}"
     if settings.scope is Scope.SYSTEM and not _is_user(settings.user):

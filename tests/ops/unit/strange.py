@@ -47,7 +47,7 @@ def workers(draw: st.DrawFn) -> UnitSettings:
     """Settings of a worker that a unit can be made of, in either scope."""
     program = (draw(PROGRAMS), *draw(st.lists(texts().filter(_is_no_command), max_size=2)))
     scope = draw(st.sampled_from(tuple(Scope)))
-    named = st.from_regex(r"[A-Za-z0-9:_.-]{1,20}", fullmatch=True)
+    named = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9:_.-]{0,20}", fullmatch=True)
     return UnitSettings(
         role=Role.WORKER,
         scope=scope,
