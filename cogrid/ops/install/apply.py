@@ -12,7 +12,7 @@ from cogrid.ops.delivery.stage import Staged, prune, stage, switch
 from cogrid.ops.install import steps
 from cogrid.ops.install.grid import Grid
 from cogrid.ops.install.inspect import Job, Tell
-from cogrid.ops.install.order import authorities_path, base_of
+from cogrid.ops.install.order import authorities_path, base_of, state_directory
 from cogrid.ops.install.plan import Act, Other, Todo
 from cogrid.ops.install.undoing import GRACE_S, Step, Undoing
 from cogrid.ops.unit.explain import Word, explain
@@ -23,8 +23,8 @@ LOOK_S = 0.5
 """Seconds between two looks at a unit that starts."""
 LAST_LINES = 20
 """Of the journal, shown where a unit does not start."""
-STATE_DIRECTORY = "/var/lib/cogrid"
-"""What StateDirectory= of a system's unit makes."""
+_FAILED = (Word.FAILED, Word.RESTARTING, Word.BROKEN, Word.MASKED, Word.NOT_INSTALLED)
+"""Not stopped: so it is called while it waits for its turn, such as for the network."""
 _STARTS = (Act.START, Act.ACTIVE, Act.POLLED)
 _ASK_COORDINATOR = """\
 exec "$1" -I -S -c 'import http.client, sys
@@ -165,12 +165,14 @@ class Carrying:
             self.undoing.step(steps.reload())
 
     def _drain(self) -> None:
-        self._drained = True
-        self._grid.drained(self._job.settings.id, lambda: self.undoing.still("drain"))
+        self._drained = self._grid.drained(
+            self._job.settings.id, lambda: self.undoing.still("drain")
+        )
 
     def _start(self) -> None:
         self._since_ms = self._grid.now_ms()
-        self._since_s = self.undoing.step(steps.start(self._unit, STATE_DIRECTORY))
+        state = state_directory(self._job.settings, self._job.login)
+        self._since_s = self.undoing.step(steps.start(self._unit, state))
 
     def _await(self, done: Callable[[UnitState], bool]) -> None:
         """Look until it is so. NotDoneError where the unit fails, or that takes too long."""
@@ -180,7 +182,7 @@ class Carrying:
             self.undoing.still(self.step)
             state = self._state()
             said = explain(state, self._job.scope)
-            if said.word not in (Word.RUNNING, Word.STARTING) or state.restarts:
+            if said.word in _FAILED:
                 raise NotDoneError(self.step, said.what, said.cure)
             if done(state):
                 return

@@ -88,6 +88,13 @@ def base_of(scope: Scope, login: Login) -> str:
     return SYSTEM if scope is Scope.SYSTEM else f"{login.data_home}/cogrid"
 
 
+def state_directory(settings: UnitSettings, login: Login) -> str:
+    """What its unit, or in a user's scope its process, makes to keep things in."""
+    if settings.scope is Scope.USER:
+        return f"{login.home}/.local/state/cogrid"
+    return f"/var/lib/cogrid/worker-{settings.id}" if settings.id else "/var/lib/cogrid"
+
+
 def at_home(path: str, login: Login) -> str:
     """A path that may begin with ``~``, in full."""
     return login.home + path[1:] if path.startswith("~/") else path

@@ -129,6 +129,11 @@ class Plan:
         """The steps without their words."""
         return frozenset(step.act for step in self.steps)
 
+    @property
+    def is_todo(self) -> bool:
+        """Whether something is to be done, and nothing speaks against it."""
+        return bool(self.steps) and not self.objections
+
 
 def refused(settings: UnitSettings, *objections: Objection) -> Plan:
     """A plan that ends before it has begun."""
@@ -207,8 +212,13 @@ def _steps(
     if Act.ENVIRONMENT in changed:
         yield Todo(Act.ENVIRONMENT, f"write {rendered.environment_path} (0600)")
     if Act.UNIT in changed:
-        word = "write" if look.unit.text is None else "change"
-        yield Todo(Act.UNIT, f"{word} {rendered.unit_path}")
+        new = look.unit.text is None
+        what = (
+            f"write {rendered.unit_path} (--print shows it)"
+            if new
+            else f"change {rendered.unit_path}"
+        )
+        yield Todo(Act.UNIT, what)
     if delivery.coming:
         was = f" (was {delivery.there})" if delivery.there else ""
         yield Todo(Act.SWITCH, f"use cogrid {delivery.coming}{was}")

@@ -140,7 +140,10 @@ date +%s
 if [ -e "$T/started" ]; then
     timeout {STOP_S} systemctl "$scope" stop "$1" || ctl kill --signal=KILL "$1"
     ctl reset-failed "$1" 2>/dev/null
-    [ ! -e "$T/no-state" ] || rm -rf "$2"
+    if [ -e "$T/no-state" ]; then
+        rm -rf "$2"
+        rmdir "${{2%/*}}" 2>/dev/null
+    fi
 fi
 """
     return Step("start", do, undo, (unit, state_directory))
