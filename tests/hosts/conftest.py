@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -26,3 +27,9 @@ def box() -> Iterator[Host]:
     with bring_up("sshbox", "192.168.71.41") as one:
         one.ssh("sed -i 's/pam_unix.so/pam_unix.so nodelay/' /etc/pam.d/common-auth")
         yield one
+
+
+@pytest.fixture(scope="session")
+def fetched(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment for ``gather``: what one test has fetched, the next one finds."""
+    return {**os.environ, "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}

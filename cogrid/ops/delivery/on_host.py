@@ -19,8 +19,10 @@ import contextlib
 import errno
 import fcntl
 import hashlib
+import io
 import json
 import os
+import select
 import shutil
 import signal
 import stat
@@ -101,26 +103,28 @@ def stage(
     pip: str,
     needed_bytes: int,
     everyone: bool,
+    stall_s: float,
 ) -> dict[str, Any]:
     """Make an installation beside the others from the tar on stdin; nothing runs it yet.
 
     wheels: file names with their SHA-256, pip's among them. everyone: any user shall be able to
-    run it. A failure leaves nothing.
+    run it. stall_s: an upload that stands still for so long has ended. A failure leaves nothing.
     """
     place = base_of(base)
     made = make(place / "versions")
     with lock(place):
-        final = place / "versions" / name
+        final, upload = place / "versions" / name, Upload(stall_s)
         if is_ready(final, version):
-            drain()
+            upload.drain()
             return {"base": str(place), "fresh": False, "made": []}
         try:
             sweep(place)
             check(place, needed_bytes)
             remove_tree(final)
-            build(final, wheels, pip)
+            build(final, upload, wheels, pip)
             say("proving that it runs")
             prove(final, version, everyone)
+            say("keeping it")
             write_manifest(final, version, wheels, pip)
         except BaseException:
             remove_tree(final)
@@ -295,13 +299,13 @@ def sweep(place: Path) -> None:
             remove_tree(each)
 
 
-def build(final: Path, wheels: dict[str, str], pip: str) -> None:
+def build(final: Path, upload: io.RawIOBase, wheels: dict[str, str], pip: str) -> None:
     """The environment with everything in it."""
     store, scratch = final / "wheels", final / "tmp"
     for each in (final, store, scratch):
         each.mkdir()
     say("receiving wheels")
-    receive(store, wheels)
+    receive(store, upload, wheels)
     say("making an environment")
     make_environment(final)
     say(f"installing {len(wheels) - 1} wheels")
@@ -310,11 +314,30 @@ def build(final: Path, wheels: dict[str, str], pip: str) -> None:
         remove_tree(each)
 
 
-def receive(store: Path, wheels: dict[str, str]) -> None:
-    """The wheels from the tar on stdin; RefusalError where one is not what it should be."""
+class Upload(io.RawIOBase):
+    """stdin, which a connection that was cut without a word would leave open for hours, while we
+    hold the lock."""
+
+    def __init__(self, stall_s: float) -> None:
+        self.stall_s = stall_s
+
+    def readinto(self, into: Any) -> int:
+        """What has come: 0 bytes at the end."""
+        if not select.select([0], [], [], self.stall_s)[0]:
+            raise RefusalError("upload", f"nothing came for {self.stall_s:g} s of an upload")
+        return os.readv(0, [into])
+
+    def drain(self) -> None:
+        """Take the rest, so that whoever sends it comes to its end."""
+        while self.read(1 << 16):
+            pass
+
+
+def receive(store: Path, upload: io.RawIOBase, wheels: dict[str, str]) -> None:
+    """The wheels from the tar that comes; RefusalError where one is not what it should be."""
     missing = dict(wheels)
     try:
-        with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as tar:
+        with tarfile.open(fileobj=upload, mode="r|") as tar:
             for entry in tar:
                 file = tar.extractfile(entry)
                 content = file.read() if file else b""
@@ -466,12 +489,6 @@ def last(done: subprocess.CompletedProcess[str]) -> str:
     """The last line that says something."""
     lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
     return lines[-1] if lines else f"exit code {done.returncode}"
-
-
-def drain() -> None:
-    """The rest of stdin, so that whoever sends it comes to its end."""
-    while sys.stdin.buffer.read(1 << 16):
-        pass
 
 
 def say(what: str) -> None:

@@ -29,6 +29,8 @@ ACT_S = 90.0
 """For an act that installs nothing; most of it to wait for another one there."""
 STAGE_S = 420.0
 """For pip, the proof, and another one to end, on a slow machine."""
+STALL_S = 30.0
+"""After which the host gives up an upload of which nothing comes any more."""
 UPLINK_BYTES_S = 50_000
 """The slowest link that is waited for, in bytes a second."""
 ACT = 'exec "$1" -I -c "$2" "$3"'
@@ -174,6 +176,7 @@ def _upload(
         "pip": bundle.pip.path.name,
         "needed_bytes": bundle.needed_bytes,
         "everyone": scope == Scope.SYSTEM,
+        "stall_s": STALL_S,
     }
     return _act(
         connection,

