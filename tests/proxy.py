@@ -74,12 +74,7 @@ class Proxy:
 
     def heal(self) -> None:
         """Ends every fault."""
-        self._refusing = False
-        self.delay_s = 0.0
-        self._budget = {"requests": None, "answers": None}
-        self._marks = {"requests": b"", "answers": b""}
-        self._from = None
-        self._call(self._passing.set)
+        self._call(self._heal)
 
     def close(self) -> None:
         """Closes everything and ends the thread."""
@@ -106,6 +101,14 @@ class Proxy:
             what()
 
         asyncio.run_coroutine_threadsafe(run(), self._loop).result()
+
+    def _heal(self) -> None:
+        self._refusing = False
+        self.delay_s = 0.0
+        self._budget = {"requests": None, "answers": None}
+        self._marks = {"requests": b"", "answers": b""}
+        self._from = None
+        self._passing.set()
 
     def _drop_all(self) -> None:
         for writer in self._open:
@@ -173,13 +176,14 @@ class Proxy:
             if way == "requests" and self._lost(data, mute):
                 return
             budget = self._budget[way]
+            if budget is not None:
+                # Before anything is waited for: afterwards the fault may have been healed.
+                self._budget[way] = max(0, budget - len(data))
             writer.write(data if budget is None else data[:budget])
             with contextlib.suppress(ConnectionError):
                 await writer.drain()
-            if budget is not None:
-                self._budget[way] = max(0, budget - len(data))
-                if budget < len(data):
-                    return
+            if budget is not None and budget < len(data):
+                return
 
     def _lost(self, data: bytes, mute: asyncio.Event) -> bool:
         """Whether this piece of requests goes no further; may mute what will be answered."""
