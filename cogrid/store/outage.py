@@ -26,13 +26,14 @@ class Outage:
         self._clock = clock
         self._lock = threading.Lock()
         self._missing: set[str] = set()
+        self._told: set[str] = set()
         self._since_s = 0.0
         self._over_s = -math.inf
         self._error: StoreError | None = None
 
     @property
     def error(self) -> StoreError | None:
-        """What is wrong now, as it was first told; None where nothing is."""
+        """What is wrong now, as it was last told; None where nothing is."""
         return self._error
 
     def doubtful(self, within_s: float) -> bool:
@@ -46,23 +47,36 @@ class Outage:
             self._missing.add(who)
             if first:
                 self._since_s = self._clock()
+                self._told.clear()
+            # What passes by itself needs no second line, what somebody must mend does.
+            news = first or not (error.passing or error.code in self._told)
+            if news:
+                self._told.add(error.code)
                 self._error = error
+        hint = f" ({error.hint})" if error.hint else ""
         if first:
-            hint = f" ({error.hint})" if error.hint else ""
             log.warning("[redis] lost: %s%s; %s", error.message, hint, self._what)
+        elif news:
+            log.warning("[redis] not yet back: %s%s", error.message, hint)
 
     def back(self, who: str) -> None:
         """A call of ``who`` succeeded."""
-        if not self._missing:
-            return
+        if self._missing and self._left(who):
+            log.warning("[redis] back after %.1f s", self._over_s - self._since_s)
+
+    def gone(self, who: str) -> None:
+        """``who`` asks no more, so nothing is known of its calls."""
+        self._left(who)
+
+    def _left(self, who: str) -> bool:
+        """True where it was the last that was missing."""
         with self._lock:
             last = self._missing == {who}
             self._missing.discard(who)
             if last:
                 self._over_s = self._clock()
                 self._error = None
-        if last:
-            log.warning("[redis] back after %.1f s", self._over_s - self._since_s)
+            return last
 
 
 def wait_s(failures: int, tick_s: float) -> float:

@@ -65,6 +65,7 @@ class Claims:
         self._inbox = store.keys.inbox(name)
         self._has_news = False
         self._heard_s = 0.0
+        self._heard = True
         self._renewals = 0
         self._blocked = False
         self._shut = False
@@ -112,7 +113,8 @@ class Claims:
             await asyncio.sleep(LINGER_S)
         renewals = self._renewals
         reply = await self._desk.claim()
-        self._outage.back("claims")
+        if reply is not None:
+            self._outage.back("claims")
         self._beat()
         self._refused = reply is not None and reply.status != "ok"
         if self._has_news or self._deaf:
@@ -146,10 +148,19 @@ class Claims:
         markers = queues[1:] if free and not self._refused else ()
         hints = (self._inbox, *(self._store.keys.wake(queue) for queue in markers))
         self._blocked, self._shut = True, not markers
+        # After a wait that failed a short one tells whether the next would do so too.
+        limit_s = limit_s if self._heard else LINGER_S
         try:
             woken = await self._store.wait(hints, min(limit_s, self._limits.renew_s))
+        except StoreError as error:
+            # Apart from the claims: they have another connection, which may be fine.
+            self._outage.lost("hints", error)
+            self._heard = False
+            raise
         finally:
             self._blocked = self._shut = False
+        self._outage.back("hints")
+        self._heard = True
         self._heard_s = time.monotonic()
         if woken is not None and woken[0] == self._inbox:
             self._has_news = True

@@ -1,8 +1,11 @@
-"""What the event loop tells Redis: claims, text, ends; each repeated until it is answered."""
+"""What the event loop tells Redis: claims, text, ends; each repeated until it is answered, or for
+as long as a refusal that needs somebody's help is waited for."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -30,7 +33,11 @@ from cogrid.worker.held import Held, Pulse
 from cogrid.worker.identity import Identity
 from cogrid.worker.offers import Offers
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
+
+_UNTIL_LET_IN = ("NOAUTH", "WRONGPASS")
+"""Refusals of the connection and not of one call: an outage like any other."""
 
 SLOW_TURNS = 3.0
 """A claim loop that has not turned for so many of its own waits is taken for hung; then no finish
@@ -67,6 +74,7 @@ class Desk:
         self._limits = limits
         self._outage = outage
         self._hang = hang
+        self._refusal = ""
         self._asking = False
         self._unanswered: int | None = None
         self._answered = asyncio.Event()
@@ -97,7 +105,8 @@ class Desk:
     async def append(
         self, task: TaskId, token: Token, n: int, pieces: tuple[bytes, ...], allowed_s: float
     ) -> Appended:
-        """Text of a run. It waits while the lease does not speak for this process."""
+        """Text of a run. It waits while the lease does not speak for this process. StoreError where
+        it is refused for as long as a run may be silent: then it is taken from us anyway."""
         allowed_ms = round(allowed_s * 1000)
         await self._leased()
         return await self._until_answered(
@@ -105,18 +114,26 @@ class Desk:
         )
 
     async def finish(self, pulse: Pulse, outcome: Outcome) -> Finished:
-        """The end of a run; the next one is claimed in the same call where that may be."""
+        """The end of a run; the next one is claimed in the same call where that may be. StoreError:
+        as for ``append``."""
         if outcome.what == "done":
             await self._leased()
-        if not self._claims_along():
+        reply = await self._finish_and_claim(pulse, outcome) if self._claims_along() else None
+        if reply is None:
             reply = await self._finish(pulse.id, pulse.token, outcome, None)
             if reply.status != "gap":
                 self._held.end(pulse)
-            return reply
+        return reply
+
+    async def _finish_and_claim(self, pulse: Pulse, outcome: Outcome) -> Finished | None:
+        """None where it was refused: that may be the claim's fault, and the end counts all the
+        same."""
         number = self._begin()
         try:
             then = self._claim(number, int(pulse.slot))
-            reply = await self._finish(pulse.id, pulse.token, outcome, then)
+            reply = await self._finish(pulse.id, pulse.token, outcome, then, patience_s=0)
+        except StoreError:
+            return None
         finally:
             self._asking = False
             self._answered.set()
@@ -125,8 +142,11 @@ class Desk:
         return reply
 
     async def hand_back(self, task: TaskId, token: Token) -> None:
-        """A run that Redis thinks is here, and is not."""
-        await self._finish(task, token, Outcome("back", message="its worker does not run it"), None)
+        """A run that Redis thinks is here, and is not. Where that is refused, the next renewal
+        names it again."""
+        outcome = Outcome("back", message="its worker does not run it")
+        with contextlib.suppress(StoreError):
+            await self._finish(task, token, outcome, None, patience_s=0)
 
     def renewed(self) -> None:
         """The lease runs again; whoever waited for that goes on."""
@@ -169,24 +189,48 @@ class Desk:
         return still_s < SLOW_TURNS * self._limits.block_s
 
     async def _finish(
-        self, task: TaskId, token: Token, outcome: Outcome, then: Claim | None
+        self,
+        task: TaskId,
+        token: Token,
+        outcome: Outcome,
+        then: Claim | None,
+        patience_s: float | None = None,
     ) -> Finished:
-        return await self._until_answered(
-            finish(self._store.keys, self._who.id, task, token, outcome, then)
-        )
+        call = finish(self._store.keys, self._who.id, task, token, outcome, then)
+        return await self._until_answered(call, patience_s)
 
-    async def _until_answered(self, call: Call[T]) -> T:
-        failures = 0
-        while True:
-            try:
-                reply = await self._store.do(call)
-            except StoreError as error:
-                failures += 1
-                self._outage.lost("runs", error)
-                await asyncio.sleep(wait_s(failures, self._limits.tick_s))
-                continue
-            self._outage.back("runs")
-            return reply
+    async def _until_answered(self, call: Call[T], patience_s: float | None = None) -> T:
+        """patience_s: how long a refusal that does not pass by itself may last; None: idle_s."""
+        patience_s = self._limits.idle_s if patience_s is None else patience_s
+        failures, refused_s = 0, 0.0
+        try:
+            while True:
+                try:
+                    reply = await self._store.do(call)
+                except StoreError as error:
+                    failures += 1
+                    pause_s = wait_s(failures, self._limits.tick_s)
+                    if error.passing or error.code in _UNTIL_LET_IN:
+                        self._outage.lost("runs", error)
+                    elif refused_s >= patience_s:
+                        raise
+                    else:
+                        self._refused(error, patience_s)
+                        refused_s += pause_s
+                    await asyncio.sleep(pause_s)
+                    continue
+                self._refusal = ""
+                self._outage.back("runs")
+                return reply
+        except BaseException:
+            self._outage.gone("runs")
+            raise
+
+    def _refused(self, error: StoreError, patience_s: float) -> None:
+        """Said once, however many runs meet it."""
+        if error.message != self._refusal:
+            self._refusal = error.message
+            log.error("[redis] %s (%s); tried for %g s", error.message, error.hint, patience_s)
 
 
 async def _event(event: asyncio.Event, limit_s: float) -> None:

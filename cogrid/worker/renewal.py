@@ -173,7 +173,8 @@ class Renewal(threading.Thread):
             self._refused_by = welcome.host
             log.warning(
                 "[hello] refused: worker_id=%s is held by host %s, this is host %s; "
-                "tried again until its lease ends, in %.1f s unless it lives",
+                "tried again until its lease ends, in %.1f s unless it lives; give one of them "
+                "another name with --id, or stop the other one",
                 self._who.worker, welcome.host, self._who.host, welcome.left_ms / 1000,
             )  # fmt: skip
         # Asked again when that lease ends, and not before: each refusal is an event.

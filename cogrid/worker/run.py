@@ -18,6 +18,7 @@ from cogrid.engine.api import Done, Engine, EngineError, Fault
 from cogrid.model.chat import Code, Delta, Request, Usage, decode_request, encode_usage
 from cogrid.model.limits import Limits
 from cogrid.rules.retry import backoff_s
+from cogrid.store.refusal import StoreError
 from cogrid.store.tasks import Handed, Outcome
 from cogrid.worker.deadlines import Speeds, prompt_tokens
 from cogrid.worker.desk import Desk
@@ -38,6 +39,7 @@ class Stop(StrEnum):
     LOST = "lost"
     SILENT = "silent"
     TOTAL = "total"
+    UNTOLD = "untold"
     BACK = "back"
 
 
@@ -131,6 +133,12 @@ class Run:
             # No await between here and there: from now on nobody interrupts.
             self._finishing = True
             await self._close(outcome)
+        except StoreError as error:
+            log.error(
+                "[run] task=%s is over and Redis refuses to hear it: %s (%s); the reaper takes it "
+                "back when it has been silent for too long",
+                self.handed.id, error.message, error.hint,
+            )  # fmt: skip
         finally:
             self._drop_writer()
             self._bench.ended(self)
@@ -188,7 +196,12 @@ class Run:
         try:
             while self._text.waiting and not self._finishing:
                 n, pieces = self._text.batch()
-                if not await self._append(n, pieces):
+                try:
+                    ours = await self._append(n, pieces)
+                except StoreError:
+                    self.stop(Stop.UNTOLD)
+                    return
+                if not ours:
                     self.stop(Stop.LOST)
                     return
                 if not self.handed.streamed:
@@ -228,6 +241,9 @@ class Run:
         if why is Stop.BACK:
             message = f"worker {bench.worker} was stopped while it ran {model}"
             return Outcome("back", usage=self._so_far(), message=message)
+        if why is Stop.UNTOLD:
+            message = f"Redis refuses the text of {bench.worker}, whose log has the cause"
+            return self._failure(message, Code.ENGINE_ERROR, retry=True)
         if why is Stop.TOTAL:
             message = f"{model} on {bench.worker} took longer than {self._total_s:g} s in all"
             return self._failure(message, Code.TIMEOUT, retry=False)
