@@ -32,10 +32,11 @@ EXITS = (
     ("`diagnose`, `doctor`, `spof`, `worker why-idle`: something was found", 3),
     ("`status --check`: a worker, a queue or the server needs attention", 3),
     ("`model list --drift`: a model is not the same everywhere", 3),
+    ("`sanity`, `drift`: something keeps a host from work, or differs", 3),
     ("`worker run --trial`: something would keep the worker from work", 3),
     ("Redis or the coordinator cannot be reached, or refuses what is needed", 4),
     ("Redis hides a part of the answer from our user: the rest is shown (`doctor`: 3)", 4),
-    ("some of several hosts failed", 5),
+    ("some hosts could not be asked over SSH, or failed", 5),
     ("`worker run`: another machine has taken its name; a unit must not start it again", 75),
     ("interrupted (Ctrl-C)", 130),
 )

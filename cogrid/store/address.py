@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from cogrid.errors import UsageError
@@ -33,6 +34,16 @@ class Address:
             return f"unix://{self.path}"
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'rediss' if self.tls else 'redis'}://{host}:{self.port}/{self.db}"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it means whichever machine asks: a socket, or a loopback address."""
+        if self.path or self.host.lower() == "localhost":
+            return True
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return False
 
     def ssl_context(self) -> ssl.SSLContext | None:
         """A context that checks the server's name and chain, or None without TLS."""

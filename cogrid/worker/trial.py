@@ -24,6 +24,9 @@ from cogrid.worker.try_redis import try_redis
 
 log = logging.getLogger(__name__)
 
+ENGINE_TICKS = 5
+"""For the engine to answer at all, in ticks (seconds, by default): a worker waits for it for ever,
+a trial has something to tell."""
 WORDS_S = 0.5
 """Left at the end for what was found to be told before the limit."""
 
@@ -69,7 +72,10 @@ class _Tried:
         self._missed: EngineError | None = None
 
     async def go(self, given: Engine | None) -> None:
-        self._place = place = await find_place(self._config, given, lambda: None, self._miss)
+        place = await self._find(given)
+        if place is None:
+            return
+        self._place = place
         self._url = place.engine.url
         log.info(
             "[trial] pool=%s slots=%d supports=%s", place.pool, place.slots, list(place.supports)
@@ -78,6 +84,15 @@ class _Tried:
             await Sanity(place.engine, self._offers, Speeds(), self._config.limits).once()
         finally:
             await place.engine.aclose()
+
+    async def _find(self, given: Engine | None) -> Place | None:
+        limit_s = ENGINE_TICKS * self._config.limits.tick_s
+        try:
+            async with asyncio.timeout(limit_s):
+                return await find_place(self._config, given, lambda: None, self._miss)
+        except TimeoutError:
+            log.warning("[trial] no engine within %g s", limit_s)
+            return None
 
     def _miss(self, error: EngineError) -> None:
         self._missed = error

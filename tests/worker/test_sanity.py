@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -179,6 +180,17 @@ async def test_a_trial_without_an_engine_says_who_was_asked(
     assert (found.engine, found.models, found.fine) == (None, (), False)
     assert "127.0.0.1:9" in (found.engine_error or "")
     assert "[trial] not done within 0.3 s" in told.messages
+
+
+async def test_a_trial_does_not_wait_for_an_engine_to_its_end(
+    told: pytest.LogCaptureFixture,
+) -> None:
+    settings = WorkerSettings(id="esxi", engine="http://127.0.0.1:9")
+    config = Config(worker=settings, limits=Limits().scaled(0.05))
+    async with asyncio.timeout(10):
+        found = await trial(config, 60.0)
+    assert (found.engine, bool(found.engine_error)) == (None, True)
+    assert "[trial] no engine within 0.25 s" in told.messages
 
 
 async def test_a_trial_writes_to_redis_and_leaves_nothing_there(server: Server) -> None:

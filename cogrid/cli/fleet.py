@@ -1,0 +1,43 @@
+"""From what was named on the command line to the machines that it means."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cogrid.config import Config
+    from cogrid.model.host import Host
+    from cogrid.model.snapshot import Snapshot
+
+
+def meant_hosts(
+    config: Config, hosts: tuple[Host, ...], workers: tuple[str, ...] = ()
+) -> tuple[Host, ...]:
+    """The machines. Redis is asked only where the configuration does not know enough."""
+    from cogrid.ops.hosts.machines import meant
+
+    return meant(hosts, workers, config.hosts, lambda: read_grid(config))
+
+
+def read_grid(config: Config) -> Snapshot:
+    """The grid now. UnreachableError."""
+    from contextlib import closing
+
+    from cogrid.cli.connect import open_store
+    from cogrid.store.snapshot import read_snapshot
+
+    with closing(open_store(config)) as store:
+        return store.read(read_snapshot(store.keys, info=False, stray=True))
+
+
+def settings_of(config: Config) -> dict[str, str]:
+    """What a program of cogrid on another machine needs of this side's configuration, as its
+    environment."""
+    redis = config.redis
+    said = {
+        "COGRID_REDIS_URL": redis.url,
+        "COGRID_REDIS_USERNAME": redis.username,
+        "COGRID_REDIS_PASSWORD": redis.password,
+        "COGRID_REDIS_PREFIX": redis.prefix,
+    }
+    return {name: value for name, value in said.items() if value}

@@ -1,0 +1,88 @@
+"""Which machines are meant, and how all of them are asked at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from cogrid.errors import HostError, UsageError
+from cogrid.model.host import Host
+from cogrid.model.snapshot import Snapshot
+from cogrid.model.worker import Worker
+from cogrid.ops.found import the_worker
+from cogrid.remote.fan_out import ask_all
+from cogrid.remote.target import Target, parse_target
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T]):
+    """What one host answered. value: None where it could not be asked; error then says why."""
+
+    host: Host
+    value: T | None
+    error: HostError | None = None
+
+
+def ask_each(
+    hosts: Iterable[Host], ask: Callable[[Host], T], limit_s: float, at_once: int = 32
+) -> tuple[Answer[T], ...]:
+    """One answer a machine, in order; a host that is dead holds up none of the others. Two of
+    ``hosts`` that are one machine are asked once."""
+    by_target: dict[Target, Host] = {}
+    for host in hosts:
+        by_target.setdefault(parse_target(host.address), host)
+    answers = ask_all(tuple(by_target), lambda target: ask(by_target[target]), limit_s, at_once)
+    return tuple(
+        Answer(host, None, answer) if isinstance(answer, HostError) else Answer(host, answer)
+        for host, answer in zip(by_target.values(), answers, strict=True)
+    )
+
+
+def meant(
+    named: tuple[Host, ...],
+    workers: tuple[str, ...],
+    configured: tuple[Host, ...],
+    snapshot: Callable[[], Snapshot],
+) -> tuple[Host, ...]:
+    """The hosts that were named, and those of the named workers; where nothing was, every
+    ``[[host]]``, else every host that a worker of the grid has told. snapshot: read where the
+    configuration does not know enough. UsageError where there is none, NotFoundError for a worker
+    that nobody knows."""
+    if named or workers:
+        return (*named, *_of_workers(workers, configured, snapshot))
+    if configured:
+        return configured
+    found = tuple(_of_worker(worker, ()) for worker in snapshot().workers if worker.host)
+    if not found:
+        raise UsageError(
+            "there is no host to ask: the configuration has no [[host]], and the grid no worker",
+            "name one with --host 192.168.0.41",
+        )
+    return tuple({host.address: host for host in found}.values())
+
+
+def _of_workers(
+    names: tuple[str, ...], configured: tuple[Host, ...], snapshot: Callable[[], Snapshot]
+) -> tuple[Host, ...]:
+    by_id = {host.id: host for host in configured if host.id}
+    unknown = [name for name in names if name not in by_id]
+    grid = snapshot() if unknown else None
+    found = dict.fromkeys(by_id[name] for name in names if name in by_id)
+    if grid:
+        found |= dict.fromkeys(_of_worker(the_worker(grid, name), configured) for name in unknown)
+    return tuple(found)
+
+
+def _of_worker(worker: Worker, configured: tuple[Host, ...]) -> Host:
+    """By the name that the machine has told: that of a configured host, else an address itself."""
+    if not worker.host:
+        raise UsageError(
+            f"{worker.id} has never told on which host it runs", "name the host with --host"
+        )
+    for host in configured:
+        if parse_target(host.address).name in (worker.host, worker.host.partition(".")[0]):
+            return host
+    return Host(worker.host, id=worker.id)

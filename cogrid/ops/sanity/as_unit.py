@@ -1,0 +1,109 @@
+"""A command run on a host as one of its units would run it: same user, same environment, same
+directory, the unit's drop-ins included; without touching the unit."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from cogrid.model.host import Scope
+from cogrid.ops.sanity.facts import HostFacts, UnitFacts
+from cogrid.remote.connection import Connection
+
+GRACE_S = 8.0
+"""For Python to start, before the clock of what it runs begins; then it is cut."""
+KILL_S = 2
+"""Between asking it to end and ending it."""
+SSH_S = 15.0
+"""For everything around it."""
+
+_AS_UNIT = """\
+as_root=
+[ "$1" = user ] || [ "$(id -u)" = 0 ] || as_root='sudo -n'
+export XDG_RUNTIME_DIR="${XDG_RUNTIME_DIR:-/run/user/$(id -u)}"
+shift
+exec $as_root systemd-run "$@"
+"""
+_CUT = """\
+limit=$1
+shift
+export PYTHONUNBUFFERED=1
+command -v timeout >/dev/null 2>&1 && set -- timeout -k %d "$limit" "$@"
+"$@" </dev/null%s
+printf '\\nEXIT:%%s\\n' "$?"
+"""
+"""Read from stdin by the shell that the unit's user runs; its own exit code is nobody's."""
+_EXIT = "\nEXIT:"
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a command did. code: its own; where it could not even be started, systemd's (217: no
+    such user). told: it came to its end by itself or by the limit. as_unit: it ran as the unit
+    would; else as whom we log in, with the settings of this side."""
+
+    code: int
+    out: str
+    err: str
+    told: bool
+    as_unit: bool
+
+
+def run_as_unit(
+    there: Connection,
+    facts: HostFacts,
+    unit: UnitFacts,
+    words: tuple[str, ...],
+    limit_s: float,
+    settings: Mapping[str, str],
+    on_line: Callable[[str], None] | None = None,
+    merged: bool = False,
+) -> Ran:
+    """Runs the words for at most limit_s and GRACE_S. settings: the environment where the unit's
+    own cannot be had, because this login may not become its user. on_line: called with each line
+    as it comes. merged: what it says on stderr comes between its output. HostError where the host
+    fails."""
+    as_unit = unit.scope is Scope.USER or facts.root
+    cut_s = limit_s + GRACE_S
+    inner = (f"{cut_s:g}", *words)
+    cut = _CUT % (KILL_S, " 2>&1" if merged else "")
+    if as_unit:
+        args = (unit.scope, *_properties(unit, cut_s), "/bin/sh", "-s", "--", *inner)
+        result = there.run(
+            _AS_UNIT, *args, stdin=cut.encode(), timeout_s=cut_s + SSH_S, on_line=on_line
+        )
+    else:
+        exports = "".join(f"export {name}={shlex.quote(v)}\n" for name, v in settings.items())
+        literal = tuple(word.replace("$$", "$") for word in inner)
+        result = there.run(exports + cut, *literal, timeout_s=cut_s + SSH_S, on_line=on_line)
+    out, told, code = result.out.decode(errors="replace").rpartition(_EXIT)
+    if not told:
+        out, code = code, str(result.code)
+    err = result.err.decode(errors="replace")
+    return Ran(_code(code), out, err, bool(told), as_unit)
+
+
+def _code(text: str) -> int:
+    word = text.strip()
+    return int(word) if word.lstrip("-").isdecimal() else -1
+
+
+def _properties(unit: UnitFacts, cut_s: float) -> tuple[str, ...]:
+    """Options of systemd-run. What stands in the unit itself is no secret: anybody there may read
+    it. The environment files are read by systemd."""
+    scope = ("--user",) if unit.scope is Scope.USER else ()
+    workdir = f"-{unit.workdir[1:]}" if unit.workdir.startswith("!") else unit.workdir
+    return (
+        *scope,
+        "--quiet",
+        "--pipe",
+        "--wait",
+        "--collect",
+        f"--property=RuntimeMaxSec={cut_s + KILL_S + 1:g}",
+        *(f"--setenv={each}" for each in unit.environment),
+        *(f"--property=EnvironmentFile={'-' * opt}{path}" for path, opt in unit.files),
+        *((f"--property=User={unit.user}",) if unit.user else ()),
+        *((f"--property=Group={unit.group}",) if unit.group else ()),
+        *((f"--property=WorkingDirectory={workdir}",) if workdir else ()),
+    )

@@ -1,0 +1,55 @@
+"""Which machines are meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from cogrid.errors import NotFoundError, UsageError
+from cogrid.model.host import Host, Role
+from cogrid.model.names import WorkerId
+from cogrid.model.snapshot import Snapshot
+from cogrid.model.worker import Worker
+from cogrid.ops.hosts.machines import meant
+
+ESXI = Host("ann@192.168.0.41", id="esxi")
+CORE = Host("ai-core")
+REAPER = Host("ai-core", role=Role.REAPER)
+
+
+def a_worker(name: str, host: str) -> Worker:
+    return Worker(WorkerId(name), known=True, lease_until_ms=1, host=host)
+
+
+GRID = Snapshot(
+    1, (a_worker("nas", "nas.lan"), a_worker("gpu", "ai-core.lan"), a_worker("gpu2", "ai-core.lan"))
+)
+
+
+def no_grid() -> Snapshot:
+    raise AssertionError("Redis need not be asked")
+
+
+def test_what_was_named_is_meant_and_the_grid_is_not_asked() -> None:
+    assert meant((CORE,), (), (ESXI,), no_grid) == (CORE,)
+    assert meant((), ("esxi",), (ESXI, CORE), no_grid) == (ESXI,)
+    assert meant((), (), (ESXI, CORE), no_grid) == (ESXI, CORE)
+
+
+def test_a_worker_is_found_by_the_name_that_its_machine_has_told() -> None:
+    assert meant((), ("gpu",), (ESXI, CORE), lambda: GRID) == (CORE,)
+    assert meant((), ("nas",), (ESXI, CORE), lambda: GRID) == (Host("nas.lan", id="nas"),)
+    assert meant((ESXI,), ("gpu", "gpu2"), (ESXI, CORE), lambda: GRID) == (ESXI, CORE)
+
+
+def test_without_a_configuration_every_host_that_workers_have_told() -> None:
+    found = meant((), (), (), lambda: GRID)
+    assert [host.address for host in found] == ["nas.lan", "ai-core.lan"]
+
+
+def test_nothing_to_ask_is_said() -> None:
+    with pytest.raises(UsageError, match="there is no host to ask"):
+        meant((), (), (), lambda: Snapshot(1))
+    with pytest.raises(NotFoundError, match="no worker 'nobody'"):
+        meant((), ("nobody",), (), lambda: GRID)
+    with pytest.raises(UsageError, match="never told"):
+        meant((), ("old",), (), lambda: Snapshot(1, (a_worker("old", ""),)))
