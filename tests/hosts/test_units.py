@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from cogrid.model.host import Role, Scope
 from cogrid.model.task import State, Task
-from cogrid.model.worker import Worker
+from cogrid.model.worker import Worker, WorkerState
 from cogrid.ops.unit.command import words
 from cogrid.ops.unit.explain import Word, explain
 from cogrid.ops.unit.render import Rendered, render
@@ -26,7 +26,7 @@ from cogrid.ops.unit.settings import UnitSettings
 from cogrid.ops.unit.state import SHOW, UnitState, parse_state
 from cogrid.ops.unit.variables import variables
 from tests.conftest import needs
-from tests.hosts.carried import carry_cogrid
+from tests.hosts.carried import PLACE, carry_cogrid
 from tests.hosts.host import Host, bring_up
 from tests.ops.unit.strange import workers
 from tests.servers import VALKEY9, Server, launch
@@ -38,6 +38,8 @@ SERVER = "192.168.75.2"
 PASSWORD = "p%1 $HOME\"'\\s"
 SCALE = 0.1
 WATCHDOG_S = 6
+SHORT_S = 3
+COLD_PORT = 11499
 WAIT_S = 30.0
 """For what takes a second or two on a machine that has nothing else to do."""
 EACH = 20
@@ -224,35 +226,48 @@ def test_sh_reads_an_environment_file_as_systemd_does(site: Site) -> None:
 # It comes back.
 
 
-async def test_a_killed_worker_polls_again_within_15_s_and_a_stopped_one_is_replaced(
+async def test_what_is_killed_or_hangs_is_back_soon_and_what_is_busy_is_left_alone(
     site: Site, grid: Grid
 ) -> None:
-    """As installed for the killed one; the other's task is moved before its watchdog fires."""
+    """The killed one is as installed. The one that hangs has its task moved before its watchdog
+    fires. One runs for many times its watchdog's patience, one waits as long for its model."""
     scaled = {"Environment": f"COGRID_TIME_SCALE={SCALE} COGRID_DEMO_DELAY_MS=2000"}
+    short = scaled | {"WatchdogSec": str(SHORT_S)}
     killed = site.put(site.settings("killed"))
-    stopped = site.put(site.settings("stopped", restart_s=1), WatchdogSec=str(WATCHDOG_S), **scaled)
-    spare = site.put(site.settings("spare"), **scaled)
+    hung = site.put(site.settings("hung", restart_s=1), **scaled, WatchdogSec=str(WATCHDOG_S))
+    busy = site.put(site.settings("busy"), **short)
+    cold = site.put(site.settings("cold", engine=f"http://127.0.0.1:{COLD_PORT}"), **short)
     reaper = site.put(replace(site.settings(""), role=Role.REAPER, engine=""), **scaled)
-    with site.started(killed, stopped, spare, reaper):
-        before = {name: await polling(grid, name) for name in ("killed", "stopped", "spare")}
-        await grid.submit("t1", model="demo-echo", queue="tasks:cpu:stopped", streamed=False)
-        await until_async(lambda: _runs_on(grid, "stopped"), WAIT_S, "the task to run")
+    with _cold_engine(site.host), site.started(killed, hung, busy, cold, reaper):
+        before = {name: await polling(grid, name) for name in ("killed", "hung", "busy", "cold")}
+        await grid.submit("t1", model="demo-echo", queue="tasks:cpu:hung", streamed=False)
+        await until_async(lambda: _runs_on(grid, "hung"), WAIT_S, "the task to run")
         site.host.ssh(f"systemctl kill -s KILL {killed.unit_name}")
         killed_at = time.monotonic()
-        site.host.ssh(f"systemctl kill -s STOP {stopped.unit_name}")
-        stopped_at = time.monotonic()
-        await until_async(lambda: _runs_on(grid, "spare"), WAIT_S, "the task to move")
-        now = await grid.worker("stopped")
-        assert now is None or now.instance == before["stopped"].instance, "moved only after"
-        await polling(grid, "stopped", before["stopped"])
-        assert WATCHDOG_S / 2 < time.monotonic() - stopped_at < 15
+        site.host.ssh(f"systemctl kill -s STOP {hung.unit_name}")
+        hung_at = time.monotonic()
+        await until_async(lambda: _runs_on(grid, "busy"), WAIT_S, "the task to move")
+        assert await stands(grid, before["hung"]), "its task was moved only after its restart"
+        await polling(grid, "hung", before["hung"])
+        assert WATCHDOG_S / 2 < time.monotonic() - hung_at < 15
         await polling(grid, "killed", before["killed"], wait_s=15 - (time.monotonic() - killed_at))
         assert time.monotonic() - killed_at > 10, "RestartSec=10"
-        state = site.state(stopped.unit_name)
-        assert (state.running, state.restarts) == (True, 1)
-        log = site.host.ssh(f"journalctl -o cat -u {stopped.unit_name}")
-        assert "Watchdog timeout" in log
-        assert "Fatal Python error: Aborted" in log, "where it hung is told"
+        assert await _runs_on(grid, "busy"), "it ran all the time"
+        await grid.worker_is(WorkerState.READY, "cold")
+        states = [site.state(each.unit_name) for each in (hung, busy, cold, reaper)]
+        assert [state.restarts for state in states] == [1, 0, 0, 0]
+    log = site.host.ssh(f"journalctl -o cat -u {hung.unit_name}")
+    assert "Watchdog timeout" in log
+    assert "Fatal Python error: Aborted" in log, "where it hung is told"
+
+
+@contextlib.contextmanager
+def _cold_engine(host: Host) -> Iterator[None]:
+    """One whose model takes longer to load than a watchdog has patience."""
+    words = f"-m cogrid.engine.fault --port {COLD_PORT} --load-s {4 * SHORT_S}"
+    host.ssh(f"systemd-run -q -u cold-engine -E PYTHONPATH={PLACE}/lib /usr/bin/python3 {words}")
+    yield
+    host.ssh("systemctl stop cold-engine")
 
 
 async def _runs_on(grid: Grid, name: str) -> Task | None:
@@ -281,7 +296,7 @@ async def test_after_a_reboot_it_waits_for_a_server_that_is_away_and_then_polls(
             await asyncio.sleep(lost_at + 120 * SCALE - time.monotonic())
             states = [site.state(unit) for unit in units]
             assert [(state.running, state.restarts) for state in states] == [(True, 0)] * 3
-            assert await polling_stands(grid, before)
+            assert await stands(grid, before)
         back_at = time.monotonic()
         await polling(grid, "reboots", before, wait_s=20)
         assert time.monotonic() - back_at < 20
@@ -289,8 +304,8 @@ async def test_after_a_reboot_it_waits_for_a_server_that_is_away_and_then_polls(
         assert explain(site.state(worker.unit_name)).word is Word.RUNNING
 
 
-async def polling_stands(grid: Grid, before: Worker) -> bool:
-    """No other process than that one has polled."""
+async def stands(grid: Grid, before: Worker) -> bool:
+    """No other process than that one has its name."""
     now = await grid.worker(before.id)
     return now is None or now.instance == before.instance
 
@@ -311,6 +326,20 @@ def _lost(host: Host, address: str) -> Iterator[None]:
     )
     yield
     host.inside("ip", "neigh", "del", address, "dev", "eth0")
+
+
+async def test_it_gets_the_time_that_its_drain_takes(site: Site, grid: Grid) -> None:
+    """A unit that was installed before its drain was made longer."""
+    times = f"COGRID_TIME_SCALE={SCALE} COGRID_DEMO_DELAY_MS=400"
+    files = site.put(site.settings("drains"), Environment=times, TimeoutStopSec="1")
+    with site.started(files):
+        await polling(grid, "drains")
+        await grid.submit("t1", model="demo-echo", queue="tasks:cpu:drains")
+        await grid.in_state("t1", State.RUNNING)
+        site.host.ssh(f"systemctl stop {files.unit_name}")
+        state = site.state(files.unit_name)
+        assert (state.active, state.result) == ("inactive", "success")
+        assert (await grid.task("t1")).state is State.DONE
 
 
 # In the scope of a user.
@@ -387,9 +416,7 @@ def test_why_it_is_not_started_is_told(
 
 
 def test_a_missing_environment_file_and_a_used_up_start_limit_are_told(site: Site) -> None:
-    files = site.put(
-        site.settings("wrong", program=("/opt/gone/cogrid",), restart_s=1), RestartSec="10ms"
-    )
+    files = site.put(site.settings("limit", program=("/opt/gone/cogrid",)), RestartSec="10ms")
     limit = "[Unit]\nStartLimitIntervalSec=100\nStartLimitBurst=3\n"
     file = f"{files.unit_path}.d/test.conf"
     site.host.write(file, limit + (site.host.root / file[1:]).read_text())
