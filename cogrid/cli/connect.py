@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from cogrid.config import Client, Config, state_dir
+from cogrid.errors import UsageError
 from cogrid.store.address import Address, parse_address
 from cogrid.store.client import Store
 from cogrid.store.embedded import Places
@@ -23,6 +24,35 @@ def address_of(config: Config) -> Address:
     redis = config.redis
     url = redis.url or embedded_url(config) or DEFAULT_URL
     return parse_address(url, redis.username, redis.password, redis.ca_file or None)
+
+
+def address_for_hosts(config: Config) -> Address:
+    """The same server under an address that other machines can use, with its password. UsageError
+    with the cure where there is none: on a host it would mean the host itself."""
+    redis = config.redis
+    url = redis.url or _opened_url(config)
+    address = (
+        parse_address(url, redis.username, redis.password, redis.ca_file or None) if url else None
+    )
+    if address is None or address.is_local:
+        shown = address.shown if address else "the server that is used here"
+        raise UsageError(
+            f"{shown} is for this machine only: on a host it would mean the host itself",
+            "open it with cogrid up --listen ADDRESS, or name an address that hosts can reach:"
+            " --redis redis://ADDRESS:PORT",
+        )
+    return address
+
+
+def _opened_url(config: Config) -> str:
+    """Of the server that ``cogrid up --listen`` runs for this user, "" where it is not open."""
+    from cogrid.cli.own_address import name_for_others
+    from cogrid.store.embedded import Embedded
+
+    server = Embedded.running_in(state_dir(config, os.environ))
+    if server is None or server.address is None:
+        return ""
+    return server.network_url(name_for_others(server.address.host))
 
 
 def open_store(config: Config) -> Store:

@@ -33,3 +33,8 @@ def ask(question: str, yes: bool) -> None:
     note("")
     if not click.confirm(question, default=False, err=True):
         raise CogridError("nothing was done")
+
+
+def agreed(question: str) -> bool:
+    """For what is not needed but offered. False without a terminal: nobody has agreed then."""
+    return sys.stdin.isatty() and click.confirm(question, default=False, err=True)

@@ -11,6 +11,11 @@ from typing import Any
 import click
 
 from cogrid.errors import UsageError
+from cogrid.model.host import Role, Scope
+
+ROLES = tuple(role.value for role in Role)
+SCOPES = tuple(scope.value for scope in Scope)
+"""What the options ``--role`` and ``--scope`` take."""
 
 Function = Callable[..., Any]
 

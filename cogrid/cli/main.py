@@ -35,6 +35,8 @@ COMMANDS: Members = {
     "reaper": ("cogrid.cli.reaper", "Free what is stuck: once, as a dry run, or as a daemon."),
     "doctor": ("cogrid.cli.doctor", "A check-up: what is wrong here, and how to mend it."),
     "drill": ("cogrid.cli.drill", "A fire drill: make a fault, measure the recovery."),
+    "install-unit": ("cogrid.cli.install_unit", "Make machines workers over SSH, and prove it."),
+    "uninstall-unit": ("cogrid.cli.uninstall_unit", "Free machines of a unit, over SSH."),
     "sanity": ("cogrid.cli.sanity", "Ask hosts over SSH what keeps them from work."),
     "host": ("cogrid.cli.host", "Hosts: what runs there, its logs; start, stop, restart it."),
     "drift": ("cogrid.cli.drift", "What differs between hosts: versions, models, units."),

@@ -319,8 +319,12 @@ def _in_url(host: str) -> str:
 
 
 def _tell(address: str, key: str, server: Embedded | None, listen: str | None) -> None:
+    """The line that makes another machine a worker holds no secret: it is run here, where the
+    server's password is, and takes that there over SSH."""
+    from cogrid.cli.own_address import name_for_others
+
     host, _, port = address.rpartition(":")
-    shown = f"http://{_name_for_others(host)}:{port}"
+    shown = f"http://{name_for_others(host)}:{port}"
     print_line(f"cogrid {__version__} is up")
     print_line(f"  OpenAI clients   {shown}/v1")
     print_line(f"  Ollama clients   {shown}")
@@ -329,28 +333,4 @@ def _tell(address: str, key: str, server: Embedded | None, listen: str | None) -
     if key:
         print_line(f"  API key          {key}")
     if listen and server:
-        url = server.network_url(_name_for_others(host))
-        print_line("  another machine  " + _worker_line(url))
-
-
-def _worker_line(url: str) -> str:
-    """What makes another machine a worker. In the environment, so that no process list shows the
-    password."""
-    return f"COGRID_REDIS_URL='{url}' cogrid worker run"
-
-
-def _name_for_others(host: str) -> str:
-    """An address that other machines can use for a wildcard one."""
-    if host.strip("[]") not in ("0.0.0.0", "::"):
-        return host
-    return _own_address() or socket.gethostname()
-
-
-def _own_address() -> str:
-    """This machine's address on its way out; no packet is sent."""
-    with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))
-            return str(probe.getsockname()[0])
-        except OSError:
-            return ""
+        print_line("  another machine  cogrid install-unit --host USER@MACHINE")

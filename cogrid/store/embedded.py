@@ -156,6 +156,12 @@ class Embedded:
         return cls(places, address, secret, process, lock)
 
     @classmethod
+    def running_in(cls, state_dir: Path) -> Embedded | None:
+        """The server that another process runs there, None where there is none."""
+        places = Places(state_dir.absolute() / "valkey")
+        return cls._join(places) if places.socket.exists() else None
+
+    @classmethod
     def _join(cls, places: Places) -> Embedded:
         """The server as its owner configured it, for a process that only uses it."""
         config = _read_config(places)

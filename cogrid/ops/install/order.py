@@ -79,7 +79,7 @@ def unit_settings(host: Host, login: Login, order: Order) -> UnitSettings:
         redis_url=order.redis.shown,
         redis_username=order.redis.username or "",
         redis_password=order.redis.password or "",
-        environment=tuple(_environment(scope, login, order)),
+        environment=tuple(_environment(role, scope, login, order)),
     )
 
 
@@ -114,8 +114,9 @@ def _usual_user(login: Login) -> str:
     return SERVICE_USER if login.uid == ROOT else login.user
 
 
-def _environment(scope: Scope, login: Login, order: Order) -> list[tuple[str, str]]:
-    """What all daemons of a grid must agree on and is not at its default here."""
+def _environment(role: Role, scope: Scope, login: Login, order: Order) -> list[tuple[str, str]]:
+    """What all daemons of a grid must agree on and is not at its default here; of a worker also the
+    key for its engine."""
     config = order.config
     usual = Limits().scaled(config.time_scale)
     found = [
@@ -125,6 +126,8 @@ def _environment(scope: Scope, login: Login, order: Order) -> list[tuple[str, st
     ]
     if config.time_scale != 1:
         found.append(("COGRID_TIME_SCALE", f"{config.time_scale:g}"))
+    if role is Role.WORKER and config.worker.engine_key:
+        found.append((variable("worker.engine_key"), config.worker.engine_key))
     if order.authorities:
         found.append((variable("redis.ca_file"), authorities_path(scope, login)))
     return found
