@@ -33,6 +33,7 @@ TABLE: dict[str, Row] = {
     "worker_not_found": Row(404, _INVALID),
     "not_found": Row(404, _INVALID),
     "method_not_allowed": Row(405, _INVALID),
+    "head_too_slow": Row(408, _INVALID),
     # Somebody ended it on purpose; a status that clients try again by themselves would be wrong.
     "cancelled": Row(410, _INVALID),
     "orphaned": Row(410, _INVALID),

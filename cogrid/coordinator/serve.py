@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 GRACE_S = 30.0
 """How long streams may go on after SIGTERM; what is not over then ends in an error. The unit gives
 it 60 s to end."""
+LOOK_S = 0.5
+"""A Redis that is there answers in milliseconds; to be sure of one that is silent takes 8 s."""
 LAST_S = 2.0
 KEEP_ALIVE_S = 75
 BACKLOG = 2048
@@ -65,11 +67,14 @@ class Coordinator:
                 sock.close()
 
     async def _first_look(self) -> None:
-        """Keys and grid before the first request. A server that is away may come; StoreError for
-        one that cannot be used as it is."""
+        """Keys and grid before the first request. A server that is away or silent may come, and
+        requests are told so meanwhile; StoreError for one that cannot be used as it is."""
         try:
-            await self.services.access.refresh()
-            await self.services.registry.refresh()
+            async with asyncio.timeout(LOOK_S):
+                await self.services.access.refresh()
+                await self.services.registry.refresh()
+        except TimeoutError:
+            log.warning("Redis at %s has not answered yet", self.services.store.shown)
         except StoreError as error:
             if error.code == "UNFIT":
                 raise

@@ -1,6 +1,8 @@
-"""HTTP itself: uvicorn's protocol, with a limit on heads and with refusals in cogrid's form."""
+"""HTTP itself: uvicorn's protocol, with limits on heads and with refusals in cogrid's form."""
 
 from __future__ import annotations
+
+import asyncio
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -12,7 +14,12 @@ HEAD_BYTES = 64 * 1024
 a limit one client could fill the memory; common clients send 1 kB, and other servers take 8 to
 64."""
 
-_PHRASES = {400: b"Bad Request", 431: b"Request Header Fields Too Large"}
+HEAD_S = 20.0
+"""From a connection's begin, or from the first byte of its next request, until the headers are
+complete. Without a limit a few thousand connections that never say anything use up the process'
+files; a client on a bad line needs a few seconds."""
+
+_PHRASES = {400: b"Bad Request", 408: b"Request Timeout", 431: b"Request Header Fields Too Large"}
 
 
 class Wire(HttpToolsProtocol):
@@ -22,18 +29,32 @@ class Wire(HttpToolsProtocol):
     _completed = False
     _head_bytes = 0
     _refused = False
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._have_head()
+        super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
         self._head, self._head_bytes = True, 0
+        self._wait_for_head()
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         self._head, self._completed = False, True
+        self._have_head()
         super().on_headers_complete()
 
     def data_received(self, data: bytes) -> None:
         if self._refused:
             return
+        # An empty line before a request begins none, and ends the wait for the next one.
+        if self.cycle is not None and self.cycle.response_complete:
+            self._wait_for_head()
         inside, self._completed = self._head, False
         super().data_received(data)
         # Only what belongs to one head from its first byte to its last is counted: the end of a
@@ -43,6 +64,23 @@ class Wire(HttpToolsProtocol):
             if self._head_bytes > HEAD_BYTES:
                 message = f"the request's headers have more than {HEAD_BYTES} bytes"
                 self._refuse(RefusedError("headers_too_large", message, "send fewer"))
+
+    def _wait_for_head(self) -> None:
+        if self._timer is None:
+            self._timer = self.loop.call_later(HEAD_S, self._too_slow)
+
+    def _have_head(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _too_slow(self) -> None:
+        self._timer = None
+        if not self._head:
+            self.transport.close()  # nothing was asked
+        elif not self._refused:
+            message = f"the request's headers were not complete within {HEAD_S:g} s"
+            self._refuse(RefusedError("head_too_slow", message, "send it again"))
 
     def send_400_response(self, msg: str) -> None:
         """What the parser could not read."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cogrid.coordinator import wire
 from cogrid.coordinator.answer import ENDPOINTS
 from cogrid.coordinator.asked import Asked
 from cogrid.coordinator.errors import RefusedError
@@ -167,6 +170,65 @@ async def test_http_that_is_none(grid: Stage) -> None:
     writer.close()
     await writer.wait_closed()
     assert (await grid.http.get("/healthz")).status_code == 200
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "HEAD_S", 0.3)
+
+
+async def dribbled(grid: Stage, *first: bytes) -> bytes:
+    """What is answered to one who sends this, and then a header without end."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", grid.port)
+    for piece in first:
+        writer.write(piece)
+
+    async def dribble() -> None:
+        while first:
+            writer.write(b"a")
+            await asyncio.sleep(0.05)
+
+    dribbling = asyncio.create_task(dribble())
+    try:
+        return await asyncio.wait_for(reader.read(), 5)
+    finally:
+        dribbling.cancel()
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_headers_come_within_a_time(grid: Stage) -> None:
+    answer = await dribbled(grid, b"POST /api/chat HTTP/1.1\r\nHost: h\r\nX-Slow: ")
+    assert answer.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+    assert answer.endswith(
+        b'{"error":"the request\'s headers were not complete within 0.3 s: send it again"}'
+    )
+    asked = b"GET /healthz HTTP/1.1\r\nHost: h\r\n"
+    answer = await dribbled(grid, asked + b"\r\n", asked)
+    assert [answer.count(b"HTTP/1.1 200"), answer.count(b"HTTP/1.1 408")] == [1, 1]
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_who_says_nothing_is_not_listened_to_for_ever(grid: Stage) -> None:
+    assert await dribbled(grid) == b""
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_connection_may_rest_between_requests(grid: Stage) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", grid.port)
+    for _ in range(2):
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+        assert head.startswith(b"HTTP/1.1 200 ")
+        length = re.search(rb"content-length: (\d+)", head)
+        assert length
+        await reader.readexactly(int(length[1]))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(reader.read(1), 0.5)
+    writer.close()
+    await writer.wait_closed()
 
 
 values: st.SearchStrategy[Any] = st.recursive(

@@ -18,6 +18,7 @@ from cogrid.store.output import START
 from cogrid.store.refusal import silence
 from cogrid.store.script import Call
 from tests.coordinator.stage import LIMITS, Stage, chat, content, events, eventually, lines, stage
+from tests.engine import wire
 from tests.proxy import Proxy
 from tests.servers import Server, free_port
 
@@ -89,6 +90,20 @@ async def test_a_grid_without_redis_says_so() -> None:
             assert "cannot be reached" in answer.text
         assert (await grid.http.post(CHAT, json=chat())).status_code == 503
         assert (await grid.http.get("/healthz")).status_code == 200
+
+
+async def test_it_listens_at_once_where_redis_takes_everything_and_says_nothing() -> None:
+    """A black hole takes eight seconds to be sure of; a client is told before that."""
+    async with wire.server(wire.silent) as url:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        async with stage(url.replace("http://", "redis://")) as grid:
+            assert (await grid.http.get("/healthz")).status_code == 200
+            answer = await grid.http.post(CHAT, json=chat())
+            assert loop.time() - began < 3
+            assert answer.status_code == 503
+            assert int(answer.headers["retry-after"]) > 0
+            assert (await grid.http.get("/readyz")).status_code == 503
 
 
 async def test_a_hanging_redis_is_not_waited_for(own_server: Callable[..., Server]) -> None:
