@@ -75,17 +75,13 @@ class Stopped(BaseException):
 
 
 def look(base: str) -> dict[str, Any]:
-    """What is installed, and whether more could be; writes nothing."""
+    """What is installed; writes nothing."""
     place = base_of(base)
-    nearest = next(each for each in (place, *place.parents) if each.exists())
-    disk = os.statvfs(nearest)
     return {
         "base": str(place),
         "current": current(place),
         "works": works(place / CURRENT),
         "versions": [manifest(each) for each in versions(place)],
-        "free_bytes": disk.f_bavail * disk.f_frsize,
-        "noexec": bool(disk.f_flag & os.ST_NOEXEC),
     }
 
 

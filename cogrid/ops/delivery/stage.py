@@ -51,14 +51,12 @@ class Version:
 @dataclass(frozen=True, slots=True)
 class Installed:
     """base: the directory of this scope there. current: the name of the one that units run, or "".
-    works: what its ``--version`` says, "" where it does not run. noexec: nothing can run there."""
+    works: what its ``--version`` says, "" where it does not run."""
 
     base: str
     current: str
     works: str
     versions: tuple[Version, ...]
-    free_bytes: int
-    noexec: bool
 
     @property
     def program(self) -> str:
@@ -116,19 +114,6 @@ class Removed:
 def read_installed(connection: Connection, scope: Scope, python: HostPython) -> Installed:
     """What of cogrid is there, as the user who logs in sees it; changes nothing."""
     return msgspec.convert(_act(connection, scope, python, "look", root=False), Installed)
-
-
-def obstacles(installed: Installed, bundle: Bundle) -> tuple[str, ...]:
-    """What is in the way of staging it, a sentence each: for a check before anything is touched."""
-    if has(installed, bundle):
-        return ()
-    found = []
-    if installed.noexec:
-        found.append(f"{installed.base} is on a file system that is mounted noexec")
-    if installed.free_bytes < bundle.needed_bytes:
-        free, needed = installed.free_bytes >> 20, bundle.needed_bytes >> 20
-        found.append(f"{installed.base} has {free} MiB free, of the {needed} MiB that it takes")
-    return tuple(found)
 
 
 def has(installed: Installed, bundle: Bundle) -> bool:
