@@ -10,13 +10,15 @@ from cogrid.cli.answer import answer
 from cogrid.cli.documents import answers
 from cogrid.cli.duration import shown
 from cogrid.cli.options import with_config, with_json
-from cogrid.cli.output import note, print_heading, print_line, print_row
+from cogrid.cli.output import note, print_heading, print_line, print_prose, print_row
 
 if TYPE_CHECKING:
     from cogrid.config import Config
     from cogrid.ops.explain import Explanation, TakerRow, Wait
     from cogrid.ops.tasks import TaskFacts
 
+HANG = 2
+"""What goes on in the next line stands so far in."""
 NAMED = 8
 """So many workers are named for one reason; --json has them all."""
 
@@ -44,11 +46,11 @@ def command(config: Config, task: str, as_json: bool) -> int:
 
 def _print(found: Explanation) -> None:
     task = found.task
-    print_line(f"task {found.id}: {found.now}")
+    print_prose(f"task {found.id}: {found.now}", HANG)
     if task:
         print_line(f"model {task.model}, domain {task.domain}, user {task.user}, {task.band}")
         if task.why:
-            print_line(f"routed because: {task.why}")
+            print_prose(f"routed because: {task.why}", HANG)
     print_heading("Timeline")
     for moment in found.timeline:
         print_row((moment.at, f"+{moment.after_s:.1f} s", moment.what, moment.told))
@@ -83,11 +85,12 @@ def _print_takers(task: TaskFacts, takers: tuple[TakerRow, ...]) -> None:
     verb = "could take it over" if task.state == "running" else "may take it"
     able = [row for row in takers if row.takes]
     for why, workers in grouped(able):
-        print_line(f"{verb}: {_names(workers)}" + (f" ({why})" if why else ", a slot is free"))
+        free = f" ({why})" if why else ", a slot is free"
+        print_prose(f"{verb}: {_names(workers)}{free}", HANG)
     if not able:
         print_line("no worker can take it")
     for why, workers in grouped(row for row in takers if not row.takes):
-        print_line(f"cannot: {_names(workers)}: {why}")
+        print_prose(f"cannot: {_names(workers)}: {why}", HANG)
 
 
 def _names(workers: tuple[str, ...]) -> str:

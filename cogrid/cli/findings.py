@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cogrid.cli.output import print_line
+from cogrid.cli.output import print_gap, print_line, print_prose
 from cogrid.errors import Exit
 
 if TYPE_CHECKING:
     from cogrid.model.finding import Finding
 
 
+HANG = 12
+"""Where what is said of a finding begins."""
+
+
 def print_findings(findings: tuple[Finding, ...], none: str) -> None:
     """Each finding with its evidence and its mend, or the line ``none``."""
     if not findings:
         print_line(none)
-    for finding in findings:
+    for number, finding in enumerate(findings):
+        if number:
+            print_gap()
         print_finding(finding)
 
 
@@ -26,10 +32,11 @@ def code_of(findings: tuple[Finding, ...]) -> Exit:
 
 def print_finding(finding: Finding) -> None:
     """One finding: what, the evidence, who suffers, and the command that mends it."""
-    print_line(f"{finding.kind} {finding.subject}: {finding.what}")
+    head = f"{finding.kind} {finding.subject}:"
+    print_prose(f"{head} {finding.what}", HANG, bold=len(head))
     if finding.evidence:
-        print_line(f"  evidence: {finding.evidence}")
+        print_prose(f"  evidence: {finding.evidence}", HANG)
     if finding.at_risk:
-        print_line(f"  at risk:  {', '.join(finding.at_risk)}")
+        print_prose(f"  at risk:  {', '.join(finding.at_risk)}", HANG)
     if finding.mend:
-        print_line(f"  mend:     {finding.mend}")
+        print_prose(f"  mend:     {finding.mend}", whole=True)

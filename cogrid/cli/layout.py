@@ -3,7 +3,7 @@ each row becomes a block of lines. Nothing that names something is ever cut off.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 GAP = 2
 """Blanks between two columns."""
@@ -26,6 +26,21 @@ def kept_columns(widths: Sequence[int], order_to_go: Sequence[int], room: int) -
             return tuple(kept)
     folded = _needed([min(widths[column], NARROW) if column else widths[0] for column in kept])
     return tuple(kept) if folded <= room else ()
+
+
+def folded(text: str, room: int, hang: int) -> Iterator[str]:
+    """Lines of at most ``room`` cells, broken at blanks only: a name, a queue or a command is never
+    broken, so a longer one has its line for itself. hang: blanks before each line but the first."""
+    from rich.cells import cell_len
+
+    line = ""
+    for number, word in enumerate(text.split(" ")):
+        if line.strip() and cell_len(line) + 1 + cell_len(word) > room:
+            yield line
+            line = " " * hang + word
+        else:
+            line = f"{line} {word}" if number else word
+    yield line
 
 
 def _needed(widths: Sequence[int]) -> int:

@@ -12,7 +12,7 @@ from cogrid.cli.consent import with_consent
 from cogrid.cli.documents import answers
 from cogrid.cli.findings import code_of, print_findings
 from cogrid.cli.options import with_config, with_json
-from cogrid.cli.output import print_line, print_table
+from cogrid.cli.output import print_gap, print_line, print_table
 
 if TYPE_CHECKING:
     from cogrid.config import Config
@@ -81,6 +81,7 @@ def _print(model: str | None, found: Spof) -> None:
     what = f"{model} is" if model else "every model is"
     print_findings(found.findings, f"no single point of failure: {what} on two hosts")
     if found.losses:
+        print_gap()
         print_table(
             "Whose loss takes models away",
             ("LOSS", "NAME", "WORKERS", "MODELS"),

@@ -13,8 +13,10 @@ from cogrid.cli.options import narrowing, with_config, with_json
 from cogrid.cli.output import (
     note,
     on_terminal,
+    print_gap,
     print_heading,
     print_line,
+    print_prose,
     print_table,
 )
 from cogrid.cli.worker_table import print_workers
@@ -65,6 +67,7 @@ def _print(found: Status) -> None:
     for title, nobody in (("Queues", False), ("Queues that nobody serves", True)):
         queues = [queue for queue in found.queues if (queue.servable is False) is nobody]
         if queues:
+            print_gap()
             print_table(
                 title,
                 ("QUEUE", "DEPTH", "OLDEST"),
@@ -75,7 +78,7 @@ def _print(found: Status) -> None:
     print_heading("Reaper")
     print_line(_reaper(found))
     print_heading("Redis")
-    print_line(_redis(found))
+    print_prose(_redis(found))
     for warning in found.warnings:
         note(f"warning: {warning}")
 

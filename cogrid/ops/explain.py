@@ -250,7 +250,8 @@ def _takers(
     if fleet_unknown(store.unread):
         return None
     found = takers(story.record.task, Grid.of(snapshot, limits), limits)
-    return tuple(TakerRow(t.worker, t.takes, t.now, t.why or None) for t in found)
+    rows = (TakerRow(t.worker, t.takes, t.now, t.why or None) for t in found)
+    return tuple(sorted(rows, key=lambda row: row.worker))
 
 
 def grouped(rows: Iterable[TakerRow]) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -52,26 +52,28 @@ def _finding(
         ids = ", ".join(worker.id for worker in able)
         kind, what = SINGLE_HOST, f"all workers that can serve {model} ({ids}) are on one host"
     running = sum(task.state is State.RUNNING for task in tasks)
+    cure, mend = _cure(model, able, grid)
     return Finding(
         kind=kind,
         subject=model,
-        what=f"{what}; {_cure(model, able, grid)}",
+        what=f"{what}; {cure}",
         evidence="; ".join((*evidence, f"{running} running") if running else evidence),
-        mend=spof(model),
+        mend=mend,
         at_risk=tuple(task.id for task in tasks),
     )
 
 
-def _cure(model: str, able: list[Worker], grid: Grid) -> str:
-    """What to do on a host that is up and does not share the others' fate."""
+def _cure(model: str, able: list[Worker], grid: Grid) -> tuple[str, str]:
+    """What to do on a host that is up and does not share the others' fate, and the command for it;
+    "" where no host that is there could get the model."""
     taken = {_host(worker) for worker in able}
     spare = [worker for worker in _up(grid) if _host(worker) not in taken]
     if not spare:
-        return "add a worker on another machine that has it"
+        return "add a worker on another machine that has it", ""
     best = max(spare, key=lambda worker: (worker.pulls, worker.free, worker.slots))
     if best.pulls:
-        return f"run `ollama pull {shlex.quote(model)}` on {_host(best)}"
-    return f"add it to the engine of {best.id} on {_host(best)}"
+        return f"run `ollama pull {shlex.quote(model)}` on {_host(best)}", spof(model)
+    return f"add it to the engine of {best.id} on {_host(best)}", ""
 
 
 def _host(worker: Worker) -> str:

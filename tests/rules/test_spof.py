@@ -109,5 +109,6 @@ def test_one_model_only_and_worst_first() -> None:
 
 
 def test_names_are_quoted_for_the_shell() -> None:
-    found = only(a_snapshot(a_worker("esxi", "my model; rm")))
+    spare = a_worker("ai-core", "x", engine="ollama")
+    found = only(a_snapshot(a_worker("esxi", "my model; rm"), spare), "my model; rm")
     assert found.mend == "cogrid spof --fix --model 'my model; rm'"
