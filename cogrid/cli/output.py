@@ -40,6 +40,26 @@ def print_line(text: object = "") -> None:
     _write(clean(text) if text else "")
 
 
+def print_prose(text: object, hang: int = 0, bold: int = 0, *, whole: bool = False) -> None:
+    """A sentence of the answer. In a pipe one line; on a terminal as many as it needs, broken at
+    blanks. hang: blanks before each but the first. bold: so many of its first characters. whole: it
+    is to be pasted, so it stays one line."""
+    if not on_terminal():
+        print_line(text)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    from cogrid.cli.layout import folded
+
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+    shown = _fit(clean(text), sys.stdout)
+    lines = (shown,) if whole else folded(shown, console.width, hang)
+    prose = Text("\n".join(lines))
+    prose.stylize("bold", 0, bold)
+    console.print(prose, soft_wrap=True)
+
+
 def print_piece(text: str) -> None:
     """A piece of running text, such as a streamed answer: its lines and tabs stay, other control
     characters become visible escapes."""
@@ -167,10 +187,20 @@ def print_facts(facts: Iterable[tuple[str, object]]) -> None:
 
 
 def print_heading(text: str) -> None:
-    """A heading, on a terminal only: in a pipe each table stands for itself."""
+    """What follows has this name; on a terminal after an empty line, and as tables have it."""
+    if not on_terminal():
+        _write(f"# {text}")
+        return
+    from rich.console import Console
+
+    print_gap()
+    Console(file=sys.stdout, highlight=False).print(text, style="italic", markup=False)
+
+
+def print_gap() -> None:
+    """On a terminal an empty line; in a pipe every line says something."""
     if on_terminal():
         _write("")
-    _write(text if on_terminal() else f"# {text}")
 
 
 def on_terminal() -> bool:
