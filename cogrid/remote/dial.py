@@ -39,6 +39,7 @@ class Proxy:
 
     def __init__(self, command: str) -> None:
         self._socket, theirs = socket.socketpair()
+        self._printed = b""
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the stream
         with theirs:
             # exec: the command is then the process that is ended; so does ssh.
@@ -61,13 +62,20 @@ class Proxy:
 
     def said(self) -> str:
         """The last line that it printed, such as what kept it from connecting."""
-        self._stderr.seek(0)
-        lines = self._stderr.read().decode(errors="replace").split("\n")
+        self.close()
+        lines = self._printed.decode(errors="replace").split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
     def close(self) -> None:
+        if self._stderr.closed:
+            return
         self._socket.close()
+        self._end()
+        self._stderr.seek(0)
+        self._printed = self._stderr.read()
         self._stderr.close()
+
+    def _end(self) -> None:
         self._process.terminate()
         try:
             self._process.wait(1)

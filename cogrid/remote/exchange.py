@@ -17,6 +17,8 @@ from cogrid.remote.kept import Kept
 
 _PIECE = 32 * 1024
 """What is read or sent at once: the largest packet that OpenSSH takes."""
+_PIECES = 16
+"""Read before the deadline is looked at again."""
 _IDLE_S = 0.25
 """How long a stop may go unnoticed while nothing comes."""
 _FEED_S = 0.01
@@ -86,7 +88,6 @@ class Exchange:
             busy = self._feed()
             self._wait(min(left, _FEED_S if busy else _IDLE_S))
             self._drain()
-        self._drain()
         self.out.end()
         self.err.end()
         code = self._channel.recv_exit_status()
@@ -108,11 +109,13 @@ class Exchange:
         return channel.closed or bool(channel.eof_received and channel.exit_status_ready())
 
     def _drain(self) -> None:
+        """Takes what has come; not more than some, since an endless output always has more."""
         channel = self._channel
-        while channel.recv_ready():
-            self.out.add(self._out_mark.after(channel.recv(_PIECE)))
-        while channel.recv_stderr_ready():
-            self.err.add(self._err_mark.after(channel.recv_stderr(_PIECE)))
+        for _ in range(_PIECES):
+            if channel.recv_ready():
+                self.out.add(self._out_mark.after(channel.recv(_PIECE)))
+            if channel.recv_stderr_ready():
+                self.err.add(self._err_mark.after(channel.recv_stderr(_PIECE)))
 
     def _feed(self) -> bool:
         """Sends what fits; whether there is more to send."""

@@ -17,14 +17,15 @@ from cogrid.remote.crew import Crew
 from cogrid.remote.exchange import Exchange, Lost, Stopped
 from cogrid.remote.script import END_GROUP, boot, header
 
-_OPEN_S = 10.0
-"""For opening a channel on a standing connection: two round trips."""
+_OPEN_S = 30.0
+"""For opening a channel. The first one waits there for the user's session, for which systemd may
+start a manager of its own: seconds, on a small or busy machine."""
 _END_S = 5.0
 """For ending what runs there: it is given one second to end by itself, see END_GROUP."""
 _SLACK_S = 2.0
 """After this much more than a command's time the connection is closed under it: paramiko waits
 without a deadline when the network takes nothing more."""
-_PLAIN_S = 15.0
+_PLAIN_S = 30.0
 """For a command that only answers with its exit code."""
 _PLAIN_BYTES = 4096
 
@@ -76,6 +77,7 @@ class Session:
         """Runs it by /bin/sh to its end. HostError when the time is over, the connection breaks or
         the shell never starts; what it started is then ended there."""
         mark = secrets.token_hex(8)
+        deadline = time.monotonic() + timeout_s
         with self._channel(timeout_s, named(script)) as channel:
             exchange = Exchange(
                 channel,
@@ -88,8 +90,9 @@ class Session:
             )
             channel.exec_command(boot(mark, through.command))
             try:
-                code = exchange.run(time.monotonic() + timeout_s, self._crew.stop)
+                code = exchange.run(deadline, self._crew.stop)
             except BaseException:
+                channel.close()  # an endless output would have the connection for itself
                 self._end(exchange.group, through)
                 raise
         if not exchange.begun:
@@ -99,12 +102,13 @@ class Session:
 
     def plain(self, command: str, stdin: bytes = b"", *, pty: bool = False) -> Result:
         """Runs a command by the login shell itself, for its exit code. HostError."""
-        with self._channel(_PLAIN_S, command) as channel:
+        deadline = time.monotonic() + _PLAIN_S
+        with self._channel(_PLAIN_S, named(command)) as channel:
             if pty:
                 channel.get_pty()
             exchange = Exchange(channel, "", first=stdin, limit_bytes=_PLAIN_BYTES)
             channel.exec_command(command)
-            code = exchange.run(time.monotonic() + _PLAIN_S, self._crew.stop)
+            code = exchange.run(deadline, self._crew.stop)
         return Result(code, exchange.out.data, exchange.err.data, False)
 
     @contextlib.contextmanager
@@ -115,7 +119,7 @@ class Session:
         with self._crew.busy():
             guard.start()
             try:
-                channel = self._transport.open_session(timeout=min(timeout_s, _OPEN_S))
+                channel = self._open(min(timeout_s, _OPEN_S))
                 try:
                     yield channel
                 finally:
@@ -128,6 +132,20 @@ class Session:
                 raise self._lost(what) from error
             finally:
                 guard.cancel()
+
+    def _open(self, timeout_s: float) -> paramiko.Channel:
+        try:
+            return self._transport.open_session(timeout=timeout_s)
+        except paramiko.ChannelException as error:
+            raise self._error(
+                f"{self.place} opens no further session: {error.text}",
+                "its sshd limits them: look at MaxSessions there",
+                HostFault.UNREACHABLE,
+            ) from error
+        except paramiko.SSHException:
+            if self._transport.is_active():
+                raise TimeoutError from None
+            raise
 
     def _end(self, group: int, through: Through) -> None:
         """Ends what still runs there, as far as the connection still carries a command."""

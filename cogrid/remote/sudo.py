@@ -18,8 +18,10 @@ _ASKING = "-S -p '' "
 _SHELL = "/bin/sh -c :"
 _NOT_FOUND = 127
 """What env, like every shell, ends with where there is no such program."""
-_NO_MORE = b"\x04" * 4
-"""Ends a terminal's input, for when sudo asks for the password again."""
+_ON_TERMINAL = (
+    'exec /bin/sh -c \'read -r word; printf "%s\\n" "$word" | env LC_ALL=C sudo -k -S -p "" {}\''
+)
+"""The password by a pipe there too: sudo asks again for a wrong one, and only a pipe has an end."""
 
 
 def way_to_root(session: Session, user: str, asked: Asked | None) -> Through:
@@ -27,14 +29,14 @@ def way_to_root(session: Session, user: str, asked: Asked | None) -> Through:
 
     HostError when it cannot be; nothing was changed there.
     """
-    if session.script("id -u", (), timeout_s=15).text == "0":
+    if session.script("id -u", (), timeout_s=30).text == "0":
         return Through()
     answer = session.plain(_SUDO + _SILENT + _SHELL)
     if answer.code == 0:
         return Through(_words(_SILENT))
     if answer.code == _NOT_FOUND:
         raise _error(session, user, "there is no sudo", "install sudo there, or log in as root")
-    _look(session, user, _SILENT, b"")
+    _look(session, user)
     if asked is None:
         raise _error(
             session,
@@ -55,7 +57,7 @@ def _with_password(session: Session, user: str, asked: Asked) -> Through:
         if answer.code == 0:
             return Through(_words(_ASKING), first)
         if not again:
-            _look(session, user, _ASKING, first)
+            _look(session, user, first)
     raise _error(
         session,
         user,
@@ -64,13 +66,13 @@ def _with_password(session: Session, user: str, asked: Asked) -> Through:
     )
 
 
-def _look(session: Session, user: str, how: str, first: bytes) -> None:
+def _look(session: Session, user: str, first: bytes = b"") -> None:
     """After a refusal: HostError where sudo lets this user list what is allowed, which tells more.
     On a terminal, since it may be that which it wants."""
 
     def allowed(words: str) -> bool:
-        stdin = first + _NO_MORE if first else b""
-        return session.plain(_SUDO + how + words, stdin, pty=True).code == 0
+        command = _ON_TERMINAL.format(words) if first else _SUDO + _SILENT + words
+        return session.plain(command, first, pty=True).code == 0
 
     if not allowed("-l"):
         return

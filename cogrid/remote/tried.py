@@ -50,7 +50,7 @@ def _turned_away(hop: Settings, tried: Tried, *, hung_up: bool) -> tuple[str, st
     if hung_up and len(tried.offered) > 1:
         return (
             f"{hop.place} hung up on {hop.user} after {len(tried.offered)} keys",
-            "it takes only a few: name the right one in ssh_config, IdentityFile, IdentitiesOnly yes",
+            "it takes only a few: in ssh_config, name the right one, with IdentitiesOnly yes",
         )
     if hung_up and not tried.offered:
         return (

@@ -81,6 +81,8 @@ class Host:
     def sshd(self, port: int, lines: str) -> None:
         """Another sshd on this port, with settings that come before the usual ones."""
         usual = (self.root / "etc/ssh/sshd_config").read_text()
+        if "Subsystem" in lines:  # it may be said once only
+            usual = usual.replace("Subsystem", "# Subsystem")
         self.write(f"/etc/ssh/sshd_{port}", f"{lines}\nPort {port}\n{usual}")
         self.ssh(f"systemd-run --quiet /usr/sbin/sshd -D -f /etc/ssh/sshd_{port}")
         until(lambda: self.greets(port), what=f"an sshd on port {port}")
