@@ -17,7 +17,7 @@ from cogrid.coordinator.voice import Voice
 from cogrid.model.chat import Claimed, Delta, End, Entry, Moved, Reset
 from cogrid.model.task import State
 from cogrid.store.refusal import StoreError
-from cogrid.store.snapshot import read_place
+from cogrid.store.task_hashes import read_place
 
 _STREAM: list[Header] = [
     (b"cache-control", b"no-cache"),

@@ -23,10 +23,12 @@ from cogrid.rules.stuck import stuck as find_stuck
 from cogrid.rules.suspects import WEDGED, suspects, twins
 from cogrid.rules.zombie_runs import zombie_runs
 from cogrid.store.client import Store
+from cogrid.store.due import read_due
 from cogrid.store.gaps import FLEET, LISTS, Part
 from cogrid.store.inventory import read_inventory
 from cogrid.store.reading import Reading
-from cogrid.store.snapshot import read_due, read_snapshot, read_tasks, read_waiting
+from cogrid.store.snapshot import read_snapshot
+from cogrid.store.task_hashes import read_tasks, read_waiting
 
 DUE = 1_000
 """Tasks that are due, of which one diagnosis looks at so many."""

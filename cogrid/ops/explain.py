@@ -26,8 +26,9 @@ from cogrid.rules.wait import Estimate, estimate
 from cogrid.store.client import Store
 from cogrid.store.gaps import LISTS, HiddenError, Part
 from cogrid.store.reading import Reading
-from cogrid.store.snapshot import read_snapshot, read_tasks
+from cogrid.store.snapshot import read_snapshot
 from cogrid.store.stories import read_story
+from cogrid.store.task_hashes import read_tasks
 from cogrid.store.task_lists import read_queued
 
 BEFORE = 1_000

@@ -16,7 +16,8 @@ from cogrid.rules.what_if import Loss, going, loss, losses
 from cogrid.store.client import Store
 from cogrid.store.gaps import FLEET
 from cogrid.store.reading import Reading
-from cogrid.store.snapshot import read_snapshot, read_waiting
+from cogrid.store.snapshot import read_snapshot
+from cogrid.store.task_hashes import read_waiting
 
 OWN = 10_000
 """Tasks in workers' own queues that are looked at."""

@@ -9,7 +9,7 @@ from cogrid.model.names import TaskId
 from cogrid.model.task import TERMINAL
 from cogrid.store.client import Store
 from cogrid.store.events import read_events, read_last_event
-from cogrid.store.snapshot import read_tasks
+from cogrid.store.task_hashes import read_tasks
 
 WENT_ON = frozenset({"moved", "reaped", "handed_back", "requeued"})
 """Edges after which a task stands somewhere else."""

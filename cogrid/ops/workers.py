@@ -22,7 +22,8 @@ from cogrid.rules.routing import Routing
 from cogrid.store.client import Store
 from cogrid.store.gaps import FLEET, Part
 from cogrid.store.reading import Reading
-from cogrid.store.snapshot import read_snapshot, read_tasks, read_waiting
+from cogrid.store.snapshot import read_snapshot
+from cogrid.store.task_hashes import read_tasks, read_waiting
 
 HEADS = 1
 """Tasks of each queue that a worker is asked about: it takes from the head alone."""

@@ -18,7 +18,7 @@ from cogrid.store.reading import Reading, good
 from cogrid.store.roles import COMMANDS as RUNS
 from cogrid.store.roles import Role, touches
 from cogrid.store.script import script, text
-from cogrid.store.snapshot import server_facts
+from cogrid.store.server_info import server_facts
 
 OLDEST = (7, 0)
 """Redis 7.0: rights can be asked for within a script, and an entry's number can be left to it."""

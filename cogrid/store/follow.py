@@ -11,7 +11,7 @@ from cogrid.store.keys import Keys
 from cogrid.store.output import after
 from cogrid.store.reading import Reading, certain, good
 from cogrid.store.script import text
-from cogrid.store.snapshot import read_place
+from cogrid.store.task_hashes import read_place
 
 LOOKED_THROUGH = 100
 """Steps of 1,000 entries that a search for a prefix takes at most."""

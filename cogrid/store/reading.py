@@ -6,7 +6,7 @@ server refuses comes back as the exception, and the reading decides what that me
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import Any, TypeVar
 
 from cogrid.store.script import Arg, text
@@ -39,3 +39,14 @@ def scored(reply: Any) -> list[tuple[str, float]]:
     if reply and not isinstance(reply[0], list | tuple):
         reply = zip(reply[::2], reply[1::2], strict=True)
     return [(text(member), float(score)) for member, score in reply]
+
+
+def scores(reply: Any) -> dict[str, int]:
+    """Members and whole scores, such as stamps in Redis ms."""
+    return {name: int(score) for name, score in scored(reply)}
+
+
+def number(fields: Mapping[str, str], name: str) -> int:
+    """A field of a hash as a whole number; 0 where it is none."""
+    said = fields.get(name, "")
+    return int(said) if said.lstrip("-").isdigit() else 0

@@ -14,10 +14,13 @@ from cogrid.rules.health import is_dead
 from cogrid.rules.plan import HEADS, look
 from cogrid.rules.routing import Routing
 from cogrid.rules.seen import Seen, as_wished
+from cogrid.store.due import read_due
 from cogrid.store.keys import Keys
 from cogrid.store.reading import Reading, certain, good
 from cogrid.store.script import text
-from cogrid.store.snapshot import read_due, read_snapshot, read_tasks, server_facts
+from cogrid.store.server_info import server_facts
+from cogrid.store.snapshot import read_snapshot
+from cogrid.store.task_hashes import read_tasks
 from cogrid.store.task_lists import read_heads
 
 DUE = 1_000

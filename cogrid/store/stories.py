@@ -15,7 +15,7 @@ from cogrid.store.keys import Keys
 from cogrid.store.output import entry, order
 from cogrid.store.reading import Reading, certain, good, hash_of
 from cogrid.store.script import text
-from cogrid.store.snapshot import task_of
+from cogrid.store.task_hashes import task_of
 
 RUNS = 50
 """Runs of one task whose outline is read; attempts and recoveries allow for fewer than ten."""

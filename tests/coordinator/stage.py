@@ -23,7 +23,7 @@ from cogrid.rules.route import Routing
 from cogrid.store.address import parse_address
 from cogrid.store.async_client import AsyncStore
 from cogrid.store.reading import Reading
-from cogrid.store.snapshot import read_tasks
+from cogrid.store.task_hashes import read_tasks
 from tests.coordinator.script import ScriptedWorker
 from tests.wait import POLL_S
 

@@ -17,7 +17,9 @@ from cogrid.store.address import parse_address
 from cogrid.store.client import Store
 from cogrid.store.keys import Keys
 from cogrid.store.reading import Command
-from cogrid.store.snapshot import read_place, read_snapshot, read_tasks, server_facts
+from cogrid.store.server_info import server_facts
+from cogrid.store.snapshot import read_snapshot
+from cogrid.store.task_hashes import read_place, read_tasks
 from tests.build import NOW_MS
 from tests.servers import Server
 from tests.store import seed

@@ -20,7 +20,8 @@ from cogrid.model.worker import Worker, WorkerState
 from cogrid.store.address import Address, parse_address
 from cogrid.store.async_client import AsyncStore
 from cogrid.store.output import entry
-from cogrid.store.snapshot import read_snapshot, read_tasks
+from cogrid.store.snapshot import read_snapshot
+from cogrid.store.task_hashes import read_tasks
 from cogrid.store.tasks import Submission, submit
 from cogrid.worker.life import Life
 from tests.wait import until_async
