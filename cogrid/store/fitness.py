@@ -25,7 +25,7 @@ OLDEST = (7, 0)
 
 _EVERY = ("TYPE", "EXISTS", "DEL", "PEXPIRE", "PTTL")
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "hash": ("HSET", "HGET", "HMGET", "HGETALL", "HDEL", "HINCRBY", *_EVERY),
+    "hash": ("HSET", "HGET", "HMGET", "HGETALL", "HLEN", "HDEL", "HINCRBY", *_EVERY),
     "zset": (
         "ZADD", "ZREM", "ZREMRANGEBYSCORE", "ZRANGE", "ZCARD", "ZSCORE", "ZRANK", "ZSCAN",
         "ZPOPMIN",  *_EVERY,
