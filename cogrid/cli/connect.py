@@ -10,7 +10,7 @@ from cogrid.config import Client, Config, state_dir
 from cogrid.errors import UsageError
 from cogrid.store.address import Address, parse_address
 from cogrid.store.client import Store
-from cogrid.store.embedded import Places
+from cogrid.store.embedded_files import Places
 
 UP_URL = "coordinator_url"
 UP_KEY = "api_key"

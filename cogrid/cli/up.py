@@ -116,7 +116,8 @@ def _server(
     """The embedded server, or None where another one is configured."""
     if config.redis.url:
         return None
-    from cogrid.store.embedded import Address, Embedded
+    from cogrid.store.embedded import Embedded
+    from cogrid.store.embedded_files import Address
 
     try:
         return stack.enter_context(Embedded.start(home, listen=listen))
@@ -138,7 +139,7 @@ def _coordinator_address(config: Config, listen: str | None) -> str:
     """The coordinator's own port on the address that is opened."""
     if not listen:
         return config.coordinator.listen
-    from cogrid.store.embedded import Address
+    from cogrid.store.embedded_files import Address
 
     host = Address.parse(listen).host
     port = config.coordinator.listen.rpartition(":")[2]
@@ -220,7 +221,7 @@ class Child:
 
 def _launch(words: tuple[str, ...], env: dict[str, str]) -> subprocess.Popen[bytes]:
     """A command of cogrid as a process that is tied to this one."""
-    from cogrid.store.embedded import TETHER
+    from cogrid.store.embedded_process import TETHER
 
     program = (sys.executable, "-m", "cogrid.cli.main", *words)
     return subprocess.Popen(

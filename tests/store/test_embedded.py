@@ -15,8 +15,9 @@ import pytest
 import redis
 
 from cogrid.errors import CogridError, UnreachableError, UsageError
-from cogrid.store import embedded
-from cogrid.store.embedded import Address, Embedded
+from cogrid.store import embedded_process
+from cogrid.store.embedded import Embedded
+from cogrid.store.embedded_files import Address
 from tests.conftest import needs
 from tests.servers import ONCE, VALKEY9, free_port
 from tests.wait import until
@@ -195,7 +196,7 @@ def test_an_owner_that_never_gets_ready_is_a_sentence(
 ) -> None:
     with Embedded.start(state) as server:
         os.kill(pid_of(server.url), signal.SIGKILL)
-        monkeypatch.setattr(embedded, "START_S", 0.1)
+        monkeypatch.setattr(embedded_process, "START_S", 0.1)
         with pytest.raises(UnreachableError, match="another process owns"):
             Embedded.start(state)
 
