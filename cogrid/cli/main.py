@@ -6,14 +6,17 @@ httpx nor paramiko.
 
 from __future__ import annotations
 
-import os
+import contextlib
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import click
 
 from cogrid import __version__
 from cogrid.cli.lazy import LazyGroup, Members
 from cogrid.cli.output import print_error
+from cogrid.cli.streams import give_up, mend
 from cogrid.errors import CogridError, Exit, UsageError
 
 COMMANDS: Members = {
@@ -47,8 +50,30 @@ COMMANDS: Members = {
 """The commands in the order in which ``--help`` shows them."""
 
 
+class _ReaderLeftError(Exception):
+    """Nobody reads the pipe any more. Not an OSError, of which click would make exit code 1."""
+
+
+class _Root(LazyGroup):
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        with _noticed():
+            return super().make_context(*args, **more)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _noticed():
+            return super().invoke(ctx)
+
+
+@contextlib.contextmanager
+def _noticed() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise _ReaderLeftError from error
+
+
 @click.group(
-    cls=LazyGroup,
+    cls=_Root,
     members=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -64,6 +89,7 @@ def command() -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Run one command and exit with its code."""
+    mend()
     sys.exit(run(sys.argv[1:] if argv is None else argv))
 
 
@@ -84,11 +110,12 @@ def run(argv: list[str]) -> int:
         return print_error(error, as_json)
     except (KeyboardInterrupt, click.Abort):
         return print_error(_InterruptedError("interrupted"), as_json)
-    except BrokenPipeError:
-        return _reader_left()
+    except (_ReaderLeftError, BrokenPipeError):  # ``| head -1`` has read enough
+        give_up(sys.stdout)
+        return Exit.OK
     except OSError as error:
         if error.filename is None and error.errno is not None:
-            return print_error(CogridError(f"cannot write the answer: {error.strerror}"), as_json)
+            return _unwritten(error)
         raise
 
 
@@ -106,10 +133,10 @@ def _usage_hint(error: click.ClickException) -> str:
     return f"see {context.command_path} --help" if context else ""
 
 
-def _reader_left() -> int:
-    """``| head -1`` has read enough: end quietly, and keep Python from complaining at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return Exit.OK
+def _unwritten(error: OSError) -> int:
+    """Said beside the answer, also where that was to be a document: it cannot be written."""
+    give_up(sys.stdout)
+    return print_error(CogridError(f"cannot write the answer: {error.strerror}"), as_json=False)
 
 
 if __name__ == "__main__":

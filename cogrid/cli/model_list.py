@@ -10,7 +10,7 @@ from cogrid.cli.answer import answer
 from cogrid.cli.documents import answers
 from cogrid.cli.findings import print_finding
 from cogrid.cli.options import with_config, with_json
-from cogrid.cli.output import print_table
+from cogrid.cli.output import on_terminal, print_table
 from cogrid.cli.size import size
 from cogrid.cli.task_show import as_word
 from cogrid.errors import Exit
@@ -60,6 +60,10 @@ def _print(found: ModelList) -> None:
         print_finding(finding)
 
 
+def _digest(digest: str | None) -> str | None:
+    return digest[:DIGEST_CHARS] if digest and on_terminal() else digest
+
+
 def _rows(models: Iterable[ModelRow]) -> Iterable[tuple[object, ...]]:
     for model in models:
         for copy in model.copies:
@@ -72,7 +76,7 @@ def _rows(models: Iterable[ModelRow]) -> Iterable[tuple[object, ...]]:
                 "yes" if copy.loaded else "no",
                 None if copy.gpu_share is None else f"{copy.gpu_share:.0%}",
                 size(copy.size_bytes),
-                copy.digest and copy.digest[:DIGEST_CHARS],
+                _digest(copy.digest),
                 copy.reason,
             )
         if not model.copies:

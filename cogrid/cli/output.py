@@ -6,7 +6,6 @@ workers, hosts and models is data: never markup, never control characters.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sys
@@ -14,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any
 
+from cogrid.cli.streams import give_up
 from cogrid.errors import CogridError
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ def print_json(value: Any) -> None:
     """One JSON document on stdout, with the schema number first."""
     facts = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
     document = {"schema": SCHEMA, **facts}
-    _write(json.dumps(document, ensure_ascii=not _utf8(), separators=(",", ":"), default=str))
+    told = json.dumps(document, ensure_ascii=not _utf8(), separators=(",", ":"), default=str)
+    _write(told if told.isprintable() else "".join(map(_in_json, told)))
 
 
 def print_line(text: object = "") -> None:
@@ -72,8 +73,11 @@ def print_piece(text: str) -> None:
 
 
 def note(text: object) -> None:
-    """One line beside the answer: progress, warnings."""
-    print(_fit(clean(text), sys.stderr), file=sys.stderr, flush=True)
+    """One line beside the answer: progress, warnings. Where nobody can read it, it is lost."""
+    try:
+        print(_fit(clean(text), sys.stderr), file=sys.stderr, flush=True)
+    except OSError:
+        give_up(sys.stderr)
 
 
 def print_error(error: CogridError, as_json: bool) -> int:
@@ -85,15 +89,17 @@ def print_error(error: CogridError, as_json: bool) -> int:
             "exit_code": int(error.exit_code),
             **({"problems": error.problems} if error.problems else {}),
         }
-        with contextlib.suppress(BrokenPipeError, ValueError):
+        try:
             print_json({"error": said})
-    else:
-        message = error.message.partition("\n")[0] if error.problems else error.message
-        note(f"cogrid: {message}")
-        for problem in error.problems:
-            note(problem)
-        if error.hint:
-            note(f"  → {error.hint}")
+            return int(error.exit_code)
+        except (OSError, ValueError):  # nobody can read it there
+            give_up(sys.stdout)
+    message = error.message.partition("\n")[0] if error.problems else error.message
+    note(f"cogrid: {message}")
+    for problem in error.problems:
+        note(problem)
+    if error.hint:
+        note(f"  → {error.hint}")
     return int(error.exit_code)
 
 
@@ -221,6 +227,11 @@ _STYLES = {
     "draining": "yellow",
     "away": "yellow",
 }
+
+
+def _in_json(char: str) -> str:
+    """What a terminal might obey is escaped; JSON itself asks for that only below U+0020."""
+    return char if char.isprintable() else json.dumps(char)[1:-1]
 
 
 def _is_control(char: str) -> bool:
