@@ -40,6 +40,7 @@ class Proxy:
     def __init__(self, command: str) -> None:
         self._socket, theirs = socket.socketpair()
         self._printed = b""
+        self._closing = threading.Lock()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the stream
         with theirs:
             # exec: the command is then the process that is ended; so does ssh.
@@ -67,13 +68,14 @@ class Proxy:
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
     def close(self) -> None:
-        if self._stderr.closed:
-            return
-        self._socket.close()
-        self._end()
-        self._stderr.seek(0)
-        self._printed = self._stderr.read()
-        self._stderr.close()
+        with self._closing:  # paramiko's thread closes it as well as ours
+            if self._stderr.closed:
+                return
+            self._socket.close()
+            self._end()
+            self._stderr.seek(0)
+            self._printed = self._stderr.read()
+            self._stderr.close()
 
     def _end(self) -> None:
         self._process.terminate()

@@ -46,11 +46,11 @@ def ask_all(
                     return
                 answers.put((number, _answer(ask, targets[number])))
 
-    # Not a pool of concurrent.futures: the interpreter would wait for its threads at its end.
-    for _ in targets[:at_once]:
-        threading.Thread(target=work, daemon=True).start()
     found: dict[int, T | BaseException] = {}
     try:
+        # Not a pool of concurrent.futures: the interpreter would wait for its threads at its end.
+        for _ in targets[:at_once]:
+            threading.Thread(target=work, daemon=True).start()
         _collect(answers, found, len(targets), limit_s)
     finally:
         crew.end(_ENDING_S)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import base64
 import binascii
+import io
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
-import cryptography.exceptions
 import paramiko
-from paramiko.pkey import UnknownKeyType
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 _BEGIN = "-----BEGIN OPENSSH PRIVATE KEY-----"
 _MAGIC = b"openssh-key-v1\0"
@@ -34,14 +38,15 @@ class KeyFile:
     def load(self, passphrase: str | None = None) -> paramiko.PKey:
         """The key, with the certificate that lies beside it. Unusable, also when the passphrase is
         wrong."""
-        # As bytes: what both of the readers behind it take, other than paramiko's own types say.
-        word = cast("str | None", passphrase.encode() if passphrase is not None else None)
         try:
-            return paramiko.PKey.from_path(self.path, word)
+            key = _read(self.path.read_bytes(), passphrase.encode() if passphrase else None)
+            certificate = self.path.with_name(self.path.name + "-cert.pub")
+            if certificate.exists():
+                key.load_certificate(str(certificate))
+            return key
         except (
             paramiko.SSHException,
-            UnknownKeyType,
-            cryptography.exceptions.UnsupportedAlgorithm,
+            UnsupportedAlgorithm,
             OSError,
             ValueError,
             TypeError,
@@ -49,6 +54,24 @@ class KeyFile:
             if passphrase is not None:
                 raise Unusable(f"the passphrase for {self.path} is wrong") from None
             raise Unusable(f"{self.path} is no private key that can be used: {error}") from None
+
+
+def _read(data: bytes, passphrase: bytes | None) -> paramiko.PKey:
+    """Not by paramiko's own reader, which loses some keys that have no comment."""
+    try:
+        key = serialization.load_ssh_private_key(data, passphrase)
+    except ValueError:
+        key = serialization.load_pem_private_key(data, passphrase)  # type: ignore[assignment]
+    match key:
+        case RSAPrivateKey():
+            return paramiko.RSAKey(key=key)
+        case EllipticCurvePrivateKey():
+            return paramiko.ECDSAKey(vals=(key, key.public_key()))
+        case Ed25519PrivateKey():
+            form = (Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
+            return paramiko.Ed25519Key(file_obj=io.StringIO(key.private_bytes(*form).decode()))
+        case _:
+            raise ValueError("its type is not supported")
 
 
 def look(path: Path) -> KeyFile | None:

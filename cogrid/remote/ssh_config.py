@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import re
 import shutil
 import subprocess
@@ -78,19 +79,18 @@ def _ask_ssh(ssh: str, target: Target, config: Path | None) -> Config:
 
 def _ask_paramiko(target: Target, config: Path | None) -> Config:
     files = [path.expanduser() for path in ((config,) if config is not None else _FILES)]
-    text = "\n".join(path.read_text() for path in files if path.exists())
+    named = f"User {target.user}\n" * bool(target.user) + f"Port {target.port}\n" * bool(
+        target.port
+    )
+    text = "\n".join((named, *(path.read_text() for path in files if path.exists())))
     if re.search(r"^\s*include\b", text, re.IGNORECASE | re.MULTILINE):
         raise _unusable(target, "it uses Include, which only OpenSSH's own client reads")
     try:
         found = paramiko.SSHConfig.from_text(text).lookup(target.name)
     except (paramiko.ConfigParseError, ImportError) as error:  # ImportError: a Match exec
         raise _unusable(target, str(error)) from error
-    values = dict(_DEFAULTS)
+    values = _DEFAULTS | {"user": (getpass.getuser(),)}
     values |= {keyword: _several(value) for keyword, value in found.items()}
-    if target.user:
-        values["user"] = (target.user,)
-    if target.port:
-        values["port"] = (str(target.port),)
     return Config(values)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import _thread
+import signal
 import stat
 import threading
 import time
@@ -80,7 +80,8 @@ def test_what_never_ends(box: Host, root: Connection, script: str, left: str) ->
 
 
 def test_ctrl_c_ends_it_there(box: Host, root: Connection) -> None:
-    timer = threading.Timer(0.5, _thread.interrupt_main)
+    main = threading.main_thread().ident or 0
+    timer = threading.Timer(0.5, signal.pthread_kill, (main, signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         root.run("sleep 4714")

@@ -27,22 +27,9 @@ def access(
 
 def make_key(path: Path, *, kind: str = "ed25519", passphrase: str = "") -> str:
     """A new key; the line for authorized_keys."""
-    subprocess.run(
-        [
-            "ssh-keygen",
-            "-q",
-            "-t",
-            kind,
-            *(["-b", "2048"] if kind == "rsa" else []),
-            "-N",
-            passphrase,
-            "-C",
-            path.name,
-            "-f",
-            str(path),
-        ],
-        check=True,
-    )
+    how = ["-t", kind, *(["-b", "2048"] if kind == "rsa" else []), "-a", "1"]  # quick to open
+    named = ["-N", passphrase, "-C", path.name, "-f", str(path)]
+    subprocess.run(["ssh-keygen", "-q", *how, *named], check=True)
     return path.with_name(path.name + ".pub").read_text()
 
 
