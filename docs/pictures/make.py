@@ -79,7 +79,7 @@ def pictures(task: str) -> Iterator[Picture]:
 
 async def take(grid: Grid, directory: Path) -> tuple[Path, ...]:
     """Bring the incident about on this grid, and write the pictures of it."""
-    grid.more = {"COGRID_REDIS_URL": grid.server.tcp_url}
+    grid.more |= {"COGRID_REDIS_URL": grid.server.tcp_url}
     task = await _incident(grid)
     taken = [await _picture(grid, each, directory) for each in pictures(task)]
     await grid.cogrid("task", "cancel", task, "--yes")
@@ -91,12 +91,13 @@ async def _incident(grid: Grid) -> str:
     await grid.begin()
     hung = grid.directory / "hung"
     hung.touch()
-    esxi = await grid.engine(LLAMA, GEMMA)
-    grid.worker("esxi", esxi, host=Host("esxi"), env={"COGRID_TEST_HANG_CLAIMS": str(hung)})
     core = await grid.engine(replace(LLAMA, vram_bytes=LLAMA.size_bytes))
     core.memory.loaded.add(LLAMA.tagged)
     core.shelf.offer(GEMMA)
     grid.worker("ai-core", core, pool="gpu", slots=2, host=Host("ai-core"))
+    await grid.up("ai-core")
+    esxi = await grid.engine(LLAMA, GEMMA)
+    grid.worker("esxi", esxi, host=Host("esxi"), env={"COGRID_TEST_HANG_CLAIMS": str(hung)})
     await grid.up("esxi", "ai-core")
     seen = partial(grid.redis.zscore, "grid:models", GEMMA.name)
     await until_async(seen, WAITS_S, "a pass to see that gemma3:1b has a home")

@@ -13,12 +13,14 @@ from tests.wait import until_async
 
 COGRID = re.compile(r"cogrid( [a-z-]+)+")
 SETTING = re.compile(r"(?:CONFIG SET|set) ((?:appendonly|maxmemory-policy) [a-z]+)")
+PATIENCE_S = 40.0
 LESS_BYTES = 64_000_000
 
 
 @scaled
 async def test_doctor_and_status_until_they_find_nothing(grid: Grid) -> None:
     """A bare server, which may drop tasks and keeps nothing; a secret that others can read."""
+    grid.patient()
     grid.redis.config_set("maxmemory", LESS_BYTES)
     grid.redis.config_set("maxmemory-policy", "allkeys-lru")
     engine = await grid.engine(MODEL)
@@ -26,7 +28,7 @@ async def test_doctor_and_status_until_they_find_nothing(grid: Grid) -> None:
     file.write_text('[client]\napi_key = "secret"\n')
     file.chmod(0o644)
     listen = grid.url.removeprefix("http://")
-    grid.more = {"COGRID_CONFIG": str(file), "COGRID_COORDINATOR_LISTEN": listen}
+    grid.more |= {"COGRID_CONFIG": str(file), "COGRID_COORDINATOR_LISTEN": listen}
 
     found = await _checks(grid)
     assert {area for area, _ in found} == {
@@ -47,8 +49,12 @@ async def test_doctor_and_status_until_they_find_nothing(grid: Grid) -> None:
         env = {"COGRID_WORKER_ENGINE": engine.url, "COGRID_WORKER_ID": "esxi"}
         grid.daemon(area, words.split(), env)
     await grid.up("esxi")
-    assert await _checks(grid) == {}
-    assert (await grid.cogrid("doctor")).code == 0
+
+    async def nothing_is_found() -> bool:
+        """On a busy machine a round trip may be slow, or a pass late, and that is said."""
+        return (await grid.cogrid("doctor")).code == 0
+
+    await until_async(nothing_is_found, PATIENCE_S, "doctor to find nothing")
     status = await grid.cogrid("status", "--check", "--json")
     assert (status.code, status.json["warnings"]) == (0, [])
 

@@ -10,14 +10,16 @@ from tests.e2e.mended import command, found, mend
 from tests.e2e.overlap import scaled
 from tests.wait import until_async
 
-SLACK_S = 15.0
-RUN_S = 8.0
-TOKENS = 80
+SLACK_S = 30.0
+FROZEN_S = 3.0
+RUN_S = 10.0
+TOKENS = 100
 
 
 @scaled
 async def test_frozen_claims(grid: Grid) -> None:
     """The claim loop stands still behind a run: the run ends well, and then nothing is taken."""
+    grid.patient(FROZEN_S)
     await grid.begin()
     switch = grid.directory / "hang"
     engine = await grid.engine(tokens=TOKENS, delay_s=RUN_S / TOKENS)
@@ -36,6 +38,7 @@ async def test_frozen_claims(grid: Grid) -> None:
 @scaled
 async def test_excluded(grid: Grid) -> None:
     """Its engine has lost the one model that its configuration names."""
+    grid.patient()
     await grid.begin()
     engine = await grid.engine(MODEL, "llama3.2:1b")
     engine.shelf.offer(FaultModel(MODEL))
@@ -53,6 +56,7 @@ async def test_excluded(grid: Grid) -> None:
 async def test_refused_twin(grid: Grid) -> None:
     """A second machine asks for a name; stopped there, and started as the finding says."""
     needs_hosts()
+    grid.patient()
     await grid.begin()
     engine = await grid.engine()
     elsewhere = {"XDG_STATE_HOME": str(grid.directory / "pve2")}
@@ -142,6 +146,7 @@ async def _fleet(
     """Workers by their id, each with its host and its models; every engine can pull all of them.
     older: a model that one has in another version."""
     needs_hosts()
+    grid.patient()
     await grid.begin()
     names = {name for _, models in fleet.values() for name in models}
     engines = {}

@@ -39,6 +39,7 @@ FACTS = {
 async def test_the_script_tells_the_incident(grid: Grid) -> None:
     """It is run on a grid of this test; each picture has its facts."""
     needs_hosts()
+    grid.patient()
     taken = await take(grid, grid.directory)
     assert [path.name for path in taken] == [f"{name}.svg" for name in NAMES]
     for path in taken:

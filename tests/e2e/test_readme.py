@@ -43,6 +43,7 @@ COMMANDS = [line for line in LINES if line.startswith("cogrid ")]
 @scaled
 async def test_its_commands_run(grid: Grid) -> None:
     """Each with the exit code that it has on a grid with one demonstration worker."""
+    grid.patient()
     await grid.begin()
     grid.worker("demo-1", Demo())
     await grid.up("demo-1")

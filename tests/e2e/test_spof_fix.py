@@ -25,6 +25,7 @@ SLOW_S = 0.15
 async def _fleet(grid: Grid, has: dict[Host, tuple[FaultModel, ...]]) -> dict[str, FaultEngine]:
     """A worker on each host, with its models; every engine could pull all of them."""
     needs_hosts()
+    grid.patient()
     await grid.begin()
     every = {model.name: model for models in has.values() for model in models}
     engines = {}
