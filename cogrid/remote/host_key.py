@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
+import time
 from pathlib import Path
 
 import paramiko
 
 from cogrid.errors import HostError, HostFault
-from cogrid.remote import known_hosts
+from cogrid.remote import host_certificate, known_hosts
 from cogrid.remote.access import Access
 from cogrid.remote.known_hosts import Entry, Standing, Verdict, fingerprint
 from cogrid.remote.settings import Settings
@@ -38,7 +39,13 @@ def preferred(entries: tuple[Entry, ...], possible: tuple[str, ...]) -> tuple[st
     and one that is not known would look like another host."""
     known = [kind for entry in entries if not entry.marker for kind in _algorithms(entry.kind)]
     first = tuple(dict.fromkeys(kind for kind in known if kind in possible))
-    return first + tuple(kind for kind in possible if kind not in first)
+    plain = first + tuple(kind for kind in possible if kind not in first)
+    return (host_certificate.algorithms(plain) if _authorities(entries) else ()) + plain
+
+
+def _authorities(entries: tuple[Entry, ...]) -> frozenset[bytes]:
+    revoked = {entry.key for entry in entries if entry.marker == "revoked"}
+    return frozenset(e.key for e in entries if e.marker == "cert-authority") - revoked
 
 
 def _algorithms(kind: str) -> tuple[str, ...]:
@@ -53,9 +60,24 @@ def check(
     verdict = known_hosts.judge(entries, kind, key, hop.known_as)
     if verdict.standing is Standing.KNOWN:
         return ()
+    objection = _objection(hop, verdict, entries, shown)
+    if objection is None:
+        return ()
     if verdict.standing is Standing.UNKNOWN and _accepted(hop, access, kind, key):
         return _remember(hop, kind, key)
-    raise _refused(hop, verdict, entries, kind, key)
+    raise _refused(hop, verdict, objection, kind, key)
+
+
+def _objection(
+    hop: Settings, verdict: Verdict, entries: tuple[Entry, ...], shown: paramiko.PKey
+) -> str | None:
+    """What speaks against the authorities that known_hosts names; "" where it names none, None
+    where one of them vouches for the key."""
+    authorities = _authorities(entries)
+    if not authorities or verdict.standing is Standing.REVOKED:
+        return ""
+    name = hop.also_known_as or hop.known_as
+    return host_certificate.objection(shown, authorities, name, time.time())
 
 
 def _accepted(hop: Settings, access: Access, kind: str, key: bytes) -> bool:
@@ -83,9 +105,7 @@ def _remember(hop: Settings, kind: str, key: bytes) -> tuple[str, ...]:
     return (f"{accepted} into {file}",)
 
 
-def _refused(
-    hop: Settings, verdict: Verdict, entries: tuple[Entry, ...], kind: str, key: bytes
-) -> HostError:
+def _refused(hop: Settings, verdict: Verdict, objection: str, kind: str, key: bytes) -> HostError:
     shows = f"{kind} {fingerprint(key)}"
     match verdict.standing:
         case Standing.CHANGED:
@@ -105,8 +125,8 @@ def _refused(
             hint = "do not log in there; give the host a new key"
         case _:
             message = f"the host key of {hop.place} is not known: {shows}"
-            if any(entry.marker == "cert-authority" for entry in entries):
-                message += "; it shows no certificate of the authority that known_hosts names"
+            if objection:
+                message += f", and no authority vouches for it: {objection}"
             hint = (
                 f"compare with `{_ITS_OWN}` on its console, then say --accept-new, or log in once "
                 f"with: ssh {_ssh(hop)}"

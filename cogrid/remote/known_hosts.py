@@ -45,7 +45,7 @@ class Entry:
         if self.names.startswith(_HASHED):
             return hmac.compare_digest(self.names, _hashed(name, self.names))
         patterns = self.names.lower().split(",")
-        hits = [p for p in patterns if _fits(p.removeprefix("!"), name.lower())]
+        hits = [p for p in patterns if fits(p.removeprefix("!"), name.lower())]
         return bool(hits) and not any(p.startswith("!") for p in hits)
 
 
@@ -137,7 +137,7 @@ def _parse(line: str, file: Path, number: int) -> Entry | None:
     return Entry(marker, names, kind, key, file, number)
 
 
-def _fits(pattern: str, name: str) -> bool:
+def fits(pattern: str, name: str) -> bool:
     """OpenSSH's patterns know * and ?, and no character classes, which brackets are to fnmatch."""
     return fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
 

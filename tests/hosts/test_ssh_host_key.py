@@ -145,6 +145,64 @@ def test_revoked(box: Host, tmp_path: Path) -> None:
         connect(target, access(tmp_path, config(box)))
 
 
+CERTIFIED = {"ed25519": 2212, "ecdsa": 2213, "rsa": 2214}
+OVER = 10
+"""A port so much higher has a certificate that is over."""
+
+
+@pytest.fixture(scope="module")
+def authority(box: Host, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Has vouched for the box: its public key."""
+    ca = tmp_path_factory.mktemp("ca") / "ca"
+    line = make_key(ca)
+    for kind, port in CERTIFIED.items():
+        certify(box, ca, kind, port)
+        certify(box, ca, kind, port + OVER, "-V", "20200101:20200102")
+    return " ".join(line.split()[:2])
+
+
+def certify(box: Host, ca: Path, kind: str, port: int, *options: str) -> None:
+    """An sshd with a certificate for the box's address and for esxi."""
+    public = ca.with_name(f"{port}.pub")
+    public.write_bytes((box.root / f"etc/ssh/test_{kind}.pub").read_bytes())
+    argv = ["ssh-keygen", "-q", "-s", str(ca), "-I", "box", "-h", "-n", f"{box.ip},esxi"]
+    subprocess.run([*argv, *options, str(public)], check=True, capture_output=True)
+    box.write(f"/etc/ssh/{port}-cert.pub", public.with_name(f"{port}-cert.pub").read_text())
+    lines = f"HostKey /etc/ssh/test_{kind}\nHostCertificate /etc/ssh/{port}-cert.pub\n"
+    box.sshd(port, lines + "PidFile none")
+
+
+@pytest.mark.parametrize("kind", CERTIFIED)
+def test_authority(box: Host, authority: str, tmp_path: Path, kind: str) -> None:
+    """A certificate counts when its authority is known, for this host, now."""
+    port = CERTIFIED[kind]
+    other = " ".join(make_key(tmp_path / "other").split()[:2])
+
+    def log_in(known: str, more: str = "", port: int = port) -> tuple[str, ...]:
+        way(box, tmp_path, known)
+        target = Target(box.ip, user="root", port=port)
+        with connect(target, access(tmp_path, f"{more}\n{config(box)}")) as connection:
+            return connection.notes
+
+    name = f"[{box.ip}]:{port}"
+    assert log_in(f"@cert-authority {name} {authority}\n") == ()
+    assert log_in(f"@cert-authority * {authority}\n", "HostKeyAlias ESXi") == ()
+    for known, more, why in (
+        (f"@cert-authority {name} {other}\n", "", "its certificate is by another authority"),
+        (f"@cert-authority esxi {authority}\n", "", "is not known: "),
+        (f"@cert-authority * {authority}\n", "HostKeyAlias ai-core", "its certificate is for "),
+        (f"@cert-authority * {authority}\n@revoked * {authority}\n", "", "is not known: "),
+    ):
+        with pytest.raises(HostError, match=why):
+            log_in(known, more)
+    anybody = f"@cert-authority * {authority}\n"
+    with pytest.raises(HostError, match="its certificate is over or not valid yet"):
+        log_in(anybody, port=port + OVER)
+    # A host that is known by itself needs no authority.
+    plain = key(box, {"ed25519": ED25519, "ecdsa": ECDSA, "rsa": RSA}[kind])
+    assert log_in(f"{anybody}[{box.ip}]:{port + OVER} {plain}\n", port=port + OVER) == ()
+
+
 def test_alias_for_its_key(box: Host, tmp_path: Path) -> None:
     target, _ = way(box, tmp_path, f"the-box {key(box, ED25519)}\n")
     with connect(target, access(tmp_path, config(box) + "\nHostKeyAlias the-box")):
