@@ -13,6 +13,7 @@ from cogrid.model.limits import Limits
 from cogrid.model.snapshot import Snapshot
 from cogrid.model.worker import Health
 from cogrid.rules.health import health
+from cogrid.rules.moment import Moment
 
 SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)
 
@@ -80,8 +81,8 @@ class _Grid(Collector):
         if snapshot is None:
             return
         workers = GaugeMetricFamily("cogrid_workers", "Workers by health.", labels=("health",))
-        now_ms, hold_ms = snapshot.taken_at_ms, snapshot.reaper.hold_until_ms
-        seen = [health(worker, now_ms, self._limits, hold_ms) for worker in snapshot.workers]
+        at = Moment.of(snapshot, self._limits)
+        seen = [health(worker, at) for worker in snapshot.workers]
         for word in Health:
             workers.add_metric((word.value,), seen.count(word))
         yield workers

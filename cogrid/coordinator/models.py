@@ -18,6 +18,7 @@ from cogrid.coordinator.shown import shown
 from cogrid.model.worker import Offer, Worker
 from cogrid.rules.grid import Grid, Seat
 from cogrid.rules.health import health
+from cogrid.rules.moment import Moment
 from cogrid.rules.route import AUTO
 
 OLLAMA_API = "0.9.3"
@@ -111,11 +112,8 @@ async def workers(services: Services, request: Request) -> Response:
     """``GET /workers``"""
     grid = services.registry.grid
     snapshot, limits = grid.snapshot, services.config.limits
-    now_ms, hold_ms = snapshot.taken_at_ms, snapshot.reaper.hold_until_ms
-    told = [
-        _worker(worker, health(worker, now_ms, limits, hold_ms), now_ms)
-        for worker in snapshot.workers
-    ]
+    at = Moment.of(snapshot, limits)
+    told = [_worker(worker, health(worker, at), at.now_ms) for worker in snapshot.workers]
     return reply({"schema": 1, "workers": told})
 
 

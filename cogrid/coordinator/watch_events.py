@@ -10,6 +10,7 @@ from cogrid.model.limits import Limits
 from cogrid.model.snapshot import Snapshot
 from cogrid.model.worker import Health, OfferState, Worker
 from cogrid.rules.health import ghost_evidence, health
+from cogrid.rules.moment import Moment
 from cogrid.store.async_client import AsyncStore
 from cogrid.store.events import Event, read_edges, read_last_event
 from cogrid.store.outage import Outage
@@ -64,12 +65,12 @@ class Watch:
         later."""
         if self._outage.doubtful(self._limits.lease_s):
             return
-        now_ms, hold_ms = after.taken_at_ms, after.reaper.hold_until_ms
+        at = Moment.of(after, self._limits)
         here = {}
         for worker in after.workers:
-            here[worker.id] = word = _word(worker, now_ms, self._limits, hold_ms)
+            here[worker.id] = word = _word(worker, at)
             if word != self._said.get(worker.id, ""):
-                self._say_health(worker, word, now_ms)
+                self._say_health(worker, word, at.now_ms)
         self._said = {name: word for name, word in here.items() if word}
 
     def _say_health(self, worker: Worker, word: str, now_ms: int) -> None:
@@ -119,6 +120,6 @@ class Watch:
         log.info("[register] worker_id=%s models=%s supports=%s", name, models, supports)
 
 
-def _word(worker: Worker, now_ms: int, limits: Limits, hold_ms: int) -> str:
-    word = health(worker, now_ms, limits, hold_ms)
+def _word(worker: Worker, at: Moment) -> str:
+    word = health(worker, at)
     return word if word in (Health.DEAD, Health.GHOST) else ""

@@ -13,6 +13,7 @@ from cogrid.model.worker import Health, Worker
 from cogrid.ops.check import Check, failed, passed, warned
 from cogrid.rules.counted import counted
 from cogrid.rules.health import health
+from cogrid.rules.moment import Moment
 
 _GONE = (Health.DEAD, Health.GHOST)
 _SICK = (Health.WEDGED, Health.QUARANTINED)
@@ -40,8 +41,8 @@ def _reaper(snapshot: Snapshot, limits: Limits) -> Check:
 
 
 def _workers(snapshot: Snapshot, limits: Limits) -> Iterator[Check]:
-    now_ms, hold_ms = snapshot.taken_at_ms, snapshot.reaper.hold_until_ms
-    words = {w.id: health(w, now_ms, limits, hold_ms) for w in snapshot.workers}
+    at = Moment.of(snapshot, limits)
+    words = {w.id: health(w, at) for w in snapshot.workers}
     if not words:
         yield warned("workers", "there is no worker", "cogrid worker run, beside an engine")
         return

@@ -20,6 +20,7 @@ from cogrid.ops.found import the_model, the_worker
 from cogrid.ops.operator import operator
 from cogrid.rules.health import health
 from cogrid.rules.homes import capable
+from cogrid.rules.moment import Moment
 from cogrid.store.administration import note
 from cogrid.store.client import Store
 from cogrid.store.follow import read_new
@@ -166,11 +167,10 @@ def stop(store: Store, steps: Iterable[Step]) -> None:
 def _plan(
     snapshot: Snapshot, limits: Limits, kind: Kind, model: str, workers: Iterable[str]
 ) -> tuple[Wanted, ...]:
-    wanted = []
+    wanted, at = [], Moment.of(snapshot, limits)
     for name in dict.fromkeys(workers):
         worker = the_worker(snapshot, name)
-        hold_ms = snapshot.reaper.hold_until_ms
-        now = health(worker, snapshot.taken_at_ms, limits, hold_ms)
+        now = health(worker, at)
         if now not in ABLE:
             raise ConflictError(
                 f"{worker.id} is {now.value}, so it can be asked for nothing",

@@ -9,6 +9,7 @@ from cogrid.model.limits import Limits
 from cogrid.model.snapshot import Snapshot
 from cogrid.model.worker import Worker
 from cogrid.rules.health import health
+from cogrid.rules.moment import Moment
 from cogrid.store.gaps import FLEET, Part
 
 UNKNOWN = "unknown"
@@ -25,4 +26,4 @@ def health_word(
     """How a worker is, ``unknown`` where that cannot be told."""
     if fleet_unknown(unread):
         return UNKNOWN
-    return health(worker, snapshot.taken_at_ms, limits, snapshot.reaper.hold_until_ms)
+    return health(worker, Moment.of(snapshot, limits))

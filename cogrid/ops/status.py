@@ -16,6 +16,7 @@ from cogrid.ops.found import the_model, the_worker
 from cogrid.ops.times import age_s
 from cogrid.rules.grid import Grid
 from cogrid.rules.homes import is_up
+from cogrid.rules.moment import Moment
 from cogrid.store.client import Store
 from cogrid.store.gaps import FLEET, Part
 from cogrid.store.snapshot import read_snapshot
@@ -246,9 +247,8 @@ def servable(queue: QueueDepth, grid: Grid, limits: Limits) -> bool:
     in any pool (the reaper moves it there)."""
     if queue.worker is None:
         return bool(grid.homes.get(queue.model or ""))
-    snapshot, owner = grid.snapshot, grid.workers.get(queue.worker)
-    hold_ms = snapshot.reaper.hold_until_ms
-    return owner is not None and is_up(owner, snapshot.taken_at_ms, limits, hold_ms)
+    owner = grid.workers.get(queue.worker)
+    return owner is not None and is_up(owner, Moment.of(grid.snapshot, limits))
 
 
 def _redis(server: Server, shown: str, prefix: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from cogrid.ops.times import age_s, iso
 from cogrid.rules.grid import Grid
 from cogrid.rules.homes import is_home
 from cogrid.rules.idle import Idle, why_idle
+from cogrid.rules.moment import Moment
 from cogrid.rules.routing import Routing
 from cogrid.store.client import Store
 from cogrid.store.gaps import FLEET, Part
@@ -181,15 +182,13 @@ def _depth(worker: Worker, snapshot: Snapshot, unread: Collection[Part]) -> int 
 def _offer(
     offer: Offer, worker: Worker, snapshot: Snapshot, limits: Limits, unread: Collection[Part]
 ) -> OfferFacts:
-    now_ms, hold_ms = snapshot.taken_at_ms, snapshot.reaper.hold_until_ms
+    at = Moment.of(snapshot, limits)
     return OfferFacts(
         name=offer.name,
         state=offer.state,
         reason=offer.reason or None,
-        since_s=age_s(now_ms, offer.since_ms),
-        home=None
-        if fleet_unknown(unread)
-        else is_home(worker, offer.name, now_ms, limits, hold_ms),
+        since_s=age_s(at.now_ms, offer.since_ms),
+        home=None if fleet_unknown(unread) else is_home(worker, offer.name, at),
         loaded=offer.loaded,
         gpu_share=gpu_share(offer),
         size_bytes=offer.size_bytes or None,

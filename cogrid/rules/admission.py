@@ -11,6 +11,7 @@ from cogrid.model.snapshot import Server, Snapshot
 from cogrid.model.task import Band
 from cogrid.rules.grid import Grid
 from cogrid.rules.leave import is_mute
+from cogrid.rules.moment import Moment
 from cogrid.rules.request import NoRoute, NoRouteKind, Route
 
 QUEUED_SHARE = 0.25
@@ -84,7 +85,8 @@ def _nowhere(no_route: NoRoute, snapshot: Snapshot, limits: Limits, grid_age_s: 
     if no_route.kind is NoRouteKind.UNKNOWN_WORKER:
         return Refused(404, "worker_not_found", f"{no_route.message}{_meant(no_route)}")
     if no_route.kind is NoRouteKind.UNKNOWN_MODEL:
-        mute = (w.id for w in snapshot.workers if is_mute(w, snapshot.taken_at_ms, limits))
+        at = Moment.of(snapshot, limits)
+        mute = (worker.id for worker in snapshot.workers if is_mute(worker, at))
         if worker := next(mute, ""):
             message = f"{no_route.message}, but {worker} has just come and not yet told its models"
             return Refused(503, "grid_starting", message, _whole(limits.renew_s))

@@ -12,6 +12,7 @@ from cogrid.model.worker import Worker
 from cogrid.rules.grid import Grid
 from cogrid.rules.health import ghost_evidence, is_dead, is_ghost, poll_evidence
 from cogrid.rules.mend import REAP, drain, forget, strike_off
+from cogrid.rules.moment import Moment
 from cogrid.rules.waiting import queued
 
 GHOST = Reason.GHOST_PENDING.value
@@ -88,11 +89,10 @@ def _blocks(worker: Worker, grid: Grid, waits: Mapping[str, int]) -> bool:
 
 
 def _kind(worker: Worker, grid: Grid, waits: Mapping[str, int], limits: Limits) -> str | None:
-    snapshot = grid.snapshot
-    now_ms = snapshot.taken_at_ms
-    if is_ghost(worker, now_ms, limits, snapshot.reaper.hold_until_ms):
+    at = Moment.of(grid.snapshot, limits)
+    if is_ghost(worker, at):
         return GHOST
-    if not is_dead(worker, now_ms):
+    if not is_dead(worker, at.now_ms):
         return None
     if worker.tasks or _blocks(worker, grid, waits):
         return DEAD

@@ -9,6 +9,7 @@ from cogrid.model.names import Queue
 from cogrid.model.snapshot import QueueDepth, Snapshot
 from cogrid.model.worker import Offer, OfferState, Worker, WorkerState
 from cogrid.rules.homes import counts, is_up
+from cogrid.rules.moment import Moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +43,10 @@ class Grid:
     def of(snapshot: Snapshot, limits: Limits) -> Grid:
         """The index of a snapshot."""
         homes: dict[str, list[Seat]] = {}
-        known = set(snapshot.model_homes)
+        known, at = set(snapshot.model_homes), Moment.of(snapshot, limits)
         for worker in snapshot.workers:
             known.update(offer.name for offer in worker.offers)
-            for seat in _seats(worker, snapshot, limits):
+            for seat in _seats(worker, at):
                 homes.setdefault(seat.offer.name, []).append(seat)
         return Grid(
             snapshot,
@@ -60,9 +61,8 @@ class Grid:
         return self.queues.get(name) or QueueDepth(name, 0)
 
 
-def _seats(worker: Worker, snapshot: Snapshot, limits: Limits) -> list[Seat]:
-    now_ms = snapshot.taken_at_ms
-    if not is_up(worker, now_ms, limits, snapshot.reaper.hold_until_ms):
+def _seats(worker: Worker, at: Moment) -> list[Seat]:
+    if not is_up(worker, at):
         return []
     ready = worker.state is WorkerState.READY
     return [
@@ -73,5 +73,5 @@ def _seats(worker: Worker, snapshot: Snapshot, limits: Limits) -> list[Seat]:
             ready and offer.state is OfferState.OK,
         )
         for offer in worker.offers
-        if counts(offer, now_ms, limits)
+        if counts(offer, at)
     ]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from cogrid.model.limits import Limits
 from cogrid.model.worker import Health, OfferState, Worker, WorkerState
 from cogrid.rules.counted import counted
+from cogrid.rules.moment import Moment
 
 ZOMBIES_IN_A_ROW = 3
 """So many zombie runs one after the other, with no good one between, make a worker wedged."""
@@ -21,11 +21,12 @@ def is_dead(worker: Worker, now_ms: int) -> bool:
     return worker.lease_until_ms is None or worker.lease_until_ms < now_ms
 
 
-def is_ghost(worker: Worker, now_ms: int, limits: Limits, hold_until_ms: int = 0) -> bool:
+def is_ghost(worker: Worker, at: Moment) -> bool:
     """True when its lease runs but it does not work: a slot is free and nothing is claimed, or
-    it never stops starting. Nobody is one before ``hold_until_ms``; a lease whose hash is gone
-    is no ghost either (that worker says hello again within seconds)."""
-    if now_ms < hold_until_ms or not worker.known or is_dead(worker, now_ms):
+    it never stops starting. A lease whose hash is gone is no ghost (that worker says hello again
+    within seconds)."""
+    now_ms, limits = at.now_ms, at.limits
+    if now_ms < at.hold_until_ms or not worker.known or is_dead(worker, now_ms):
         return False
     if worker.state is WorkerState.STARTING:
         return now_ms - worker.hello_at_ms > limits.start_timeout_s * 1000
@@ -59,11 +60,12 @@ def poll_evidence(worker: Worker, now_ms: int) -> str:
     return f"last poll {(now_ms - worker.polled_at_ms) / 1000:.1f} s ago"
 
 
-def is_wedged(worker: Worker, now_ms: int, limits: Limits) -> bool:
+def is_wedged(worker: Worker, at: Moment) -> bool:
     """True when it does not let go of what was taken from it, or only produces zombies."""
     if worker.zombies >= ZOMBIES_IN_A_ROW:
         return True
-    return bool(worker.revoked) and now_ms - worker.revoked_at_ms > limits.wedged_after_s * 1000
+    held_ms = at.now_ms - worker.revoked_at_ms
+    return bool(worker.revoked) and held_ms > at.limits.wedged_after_s * 1000
 
 
 def wedged_evidence(worker: Worker, now_ms: int) -> str:
@@ -78,13 +80,13 @@ def wedged_evidence(worker: Worker, now_ms: int) -> str:
     return "; ".join(facts)
 
 
-def health(worker: Worker, now_ms: int, limits: Limits, hold_until_ms: int = 0) -> Health:
+def health(worker: Worker, at: Moment) -> Health:
     """The one word for a worker: the first that applies, in the order of ``Health``."""
-    if is_dead(worker, now_ms):
+    if is_dead(worker, at.now_ms):
         return Health.DEAD
-    if is_ghost(worker, now_ms, limits, hold_until_ms):
+    if is_ghost(worker, at):
         return Health.GHOST
-    if is_wedged(worker, now_ms, limits):
+    if is_wedged(worker, at):
         return Health.WEDGED
     if worker.state is not WorkerState.READY:
         return Health(worker.state.value)

@@ -12,32 +12,27 @@ from cogrid.model.limits import Limits
 from cogrid.model.snapshot import Snapshot
 from cogrid.model.worker import Offer, OfferState, Worker, WorkerState
 from cogrid.rules.health import ghost_evidence, is_dead, is_ghost
+from cogrid.rules.moment import Moment
 
 
-def is_home(
-    worker: Worker, model: str, now_ms: int, limits: Limits, hold_until_ms: int = 0
-) -> bool:
+def is_home(worker: Worker, model: str, at: Moment) -> bool:
     """True when a task for the model may wait for this worker: it is up and the model counts."""
     offer = worker.offer(model)
-    return (
-        offer is not None
-        and counts(offer, now_ms, limits)
-        and is_up(worker, now_ms, limits, hold_until_ms)
-    )
+    return offer is not None and counts(offer, at) and is_up(worker, at)
 
 
-def is_up(worker: Worker, now_ms: int, limits: Limits, hold_until_ms: int = 0) -> bool:
+def is_up(worker: Worker, at: Moment) -> bool:
     """True when its lease runs and it is neither a ghost nor draining. ``starting`` and ``away``
     count: such a worker is back within its lease, so a restart loses no queue."""
     return (
         worker.known
         and worker.state is not WorkerState.DRAINING
-        and not is_dead(worker, now_ms)
-        and not is_ghost(worker, now_ms, limits, hold_until_ms)
+        and not is_dead(worker, at.now_ms)
+        and not is_ghost(worker, at)
     )
 
 
-def counts(offer: Offer, now_ms: int, limits: Limits) -> bool:
+def counts(offer: Offer, at: Moment) -> bool:
     """True unless the model failed there, is missing, or has been in quarantine for longer than
     ``quarantine_home_s``. A quarantine of unknown age still counts: to fail a task is final, and
     its own queue limit ends a wait that was in vain."""
@@ -45,13 +40,13 @@ def counts(offer: Offer, now_ms: int, limits: Limits) -> bool:
         return False
     if offer.state is not OfferState.QUARANTINED or not offer.since_ms:
         return True
-    return now_ms - offer.since_ms <= limits.quarantine_home_s * 1000
+    return at.now_ms - offer.since_ms <= at.limits.quarantine_home_s * 1000
 
 
 def homes(snapshot: Snapshot, model: str, limits: Limits) -> tuple[Worker, ...]:
     """The model's homes, in the order of the snapshot."""
-    now_ms, hold_ms = snapshot.taken_at_ms, snapshot.reaper.hold_until_ms
-    return tuple(w for w in snapshot.workers if is_home(w, model, now_ms, limits, hold_ms))
+    at = Moment.of(snapshot, limits)
+    return tuple(worker for worker in snapshot.workers if is_home(worker, model, at))
 
 
 def capable(snapshot: Snapshot, model: str, limits: Limits) -> tuple[Worker, ...]:
@@ -71,18 +66,16 @@ def supports(offer: Offer, needs: Iterable[str]) -> bool:
     return all(need in offer.supports for need in needs)
 
 
-def why_no_home(
-    worker: Worker, model: str, now_ms: int, limits: Limits, hold_until_ms: int = 0
-) -> str:
+def why_no_home(worker: Worker, model: str, at: Moment) -> str:
     """Why the worker is no home of the model, in a few words; "" when it is one."""
-    if is_home(worker, model, now_ms, limits, hold_until_ms):
+    if is_home(worker, model, at):
         return ""
-    if is_dead(worker, now_ms):
+    if is_dead(worker, at.now_ms):
         return "dead"
     if not worker.known:
         return "its hash is gone, it has to register again"
-    if is_ghost(worker, now_ms, limits, hold_until_ms):
-        return f"ghost: {ghost_evidence(worker, now_ms)}"
+    if is_ghost(worker, at):
+        return f"ghost: {ghost_evidence(worker, at.now_ms)}"
     if worker.state is WorkerState.DRAINING:
         return "draining"
     offer = worker.offer(model)
@@ -90,7 +83,7 @@ def why_no_home(
         return "does not have the model"
     because = f": {offer.reason}" if offer.reason else ""
     if offer.state is OfferState.QUARANTINED:
-        return f"model in quarantine for {(now_ms - offer.since_ms) / 1000:.0f} s{because}"
+        return f"model in quarantine for {(at.now_ms - offer.since_ms) / 1000:.0f} s{because}"
     return f"model {offer.state.value}{because}"
 
 

@@ -14,6 +14,7 @@ from cogrid.rules.ghosts import cure
 from cogrid.rules.grid import Grid
 from cogrid.rules.health import ghost_evidence, health, is_dead, wedged_evidence
 from cogrid.rules.mend import show, strike_off
+from cogrid.rules.moment import Moment
 from cogrid.rules.routing import Routing
 from cogrid.rules.seen import WISH_DRAIN
 from cogrid.rules.takers import slots_taken, taker
@@ -60,7 +61,7 @@ def why_idle(
 ) -> Idle:
     """heads: the first tasks of each queue that is not empty."""
     snapshot = grid.snapshot
-    word = health(worker, snapshot.taken_at_ms, limits, snapshot.reaper.hold_until_ms)
+    word = health(worker, Moment.of(snapshot, limits))
     takes, blocked = _looked_at(worker, heads, grid, limits)
     rule = why_excluded(worker, snapshot.taken_at_ms, limits)
     wrong = word in _GONE or word is Health.WEDGED or bool(rule and not _on_purpose(worker))

@@ -10,6 +10,7 @@ from cogrid.model.task import Reason
 from cogrid.model.worker import Worker, WorkerState
 from cogrid.rules.grid import Grid, Seat
 from cogrid.rules.health import ghost_evidence, is_dead, is_ghost
+from cogrid.rules.moment import Moment
 from cogrid.rules.routing import Routing
 from cogrid.rules.zombies import lease_evidence
 
@@ -44,13 +45,12 @@ def is_lost(queue: QueueDepth, grid: Grid, limits: Limits) -> bool:
 def is_homeless(model: str, grid: Grid, limits: Limits) -> bool:
     """True when the model has had no home for home_grace_s, and no worker is there that has yet to
     say what it serves."""
-    snapshot = grid.snapshot
-    now_ms = snapshot.taken_at_ms
-    if grid.homes.get(model) or now_ms < snapshot.reaper.hold_until_ms:
+    snapshot, at = grid.snapshot, Moment.of(grid.snapshot, limits)
+    if grid.homes.get(model) or at.now_ms < at.hold_until_ms:
         return False
-    if any(is_mute(worker, now_ms, limits) for worker in snapshot.workers):
+    if any(is_mute(worker, at) for worker in snapshot.workers):
         return False
-    return now_ms - snapshot.model_homes.get(model, 0) > limits.home_grace_s * 1000
+    return at.now_ms - snapshot.model_homes.get(model, 0) > limits.home_grace_s * 1000
 
 
 def why_homeless(model: str, said: str, grid: Grid, limits: Limits) -> str:
@@ -63,35 +63,34 @@ def why_homeless(model: str, said: str, grid: Grid, limits: Limits) -> str:
 
 
 def _why_not(worker: Worker, model: str, grid: Grid, limits: Limits) -> str:
-    now_ms, hold_ms = grid.snapshot.taken_at_ms, grid.snapshot.reaper.hold_until_ms
-    offer = worker.offer(model)
-    if is_dead(worker, now_ms):
+    at, offer = Moment.of(grid.snapshot, limits), worker.offer(model)
+    if is_dead(worker, at.now_ms):
         return Reason.DEAD_WORKER
-    if is_ghost(worker, now_ms, limits, hold_ms):
+    if is_ghost(worker, at):
         return Reason.GHOST_PENDING
     if worker.state is WorkerState.DRAINING or offer is None:
         return worker.state
     return offer.state
 
 
-def is_mute(worker: Worker, now_ms: int, limits: Limits) -> bool:
+def is_mute(worker: Worker, at: Moment) -> bool:
     """Its lease runs, but it has not said what it serves: its hash was deleted, or it has only
     just said hello."""
-    if is_dead(worker, now_ms):
+    if is_dead(worker, at.now_ms):
         return False
-    fresh = now_ms - worker.hello_at_ms <= limits.home_grace_s * 1000
+    fresh = at.now_ms - worker.hello_at_ms <= at.limits.home_grace_s * 1000
     return not worker.known or (
         worker.state is WorkerState.STARTING and not worker.offers and fresh
     )
 
 
 def _away(owner: Worker, queue: QueueDepth, grid: Grid, limits: Limits) -> Leave | None:
-    now_ms, hold_ms = grid.snapshot.taken_at_ms, grid.snapshot.reaper.hold_until_ms
-    if is_dead(owner, now_ms):
-        held = now_ms < hold_ms
-        return None if held else Leave(Reason.DEAD_WORKER, lease_evidence(owner, now_ms))
-    if is_ghost(owner, now_ms, limits, hold_ms):
-        return Leave(Reason.GHOST_PENDING, ghost_evidence(owner, now_ms))
+    at = Moment.of(grid.snapshot, limits)
+    if is_dead(owner, at.now_ms):
+        held = at.now_ms < at.hold_until_ms
+        return None if held else Leave(Reason.DEAD_WORKER, lease_evidence(owner, at.now_ms))
+    if is_ghost(owner, at):
+        return Leave(Reason.GHOST_PENDING, ghost_evidence(owner, at.now_ms))
     if owner.state is not WorkerState.READY:
         return Leave(Reason.NOT_READY, f"it is {owner.state}")
     if owner.pool != queue.pool:

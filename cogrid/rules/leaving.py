@@ -11,6 +11,7 @@ from cogrid.model.snapshot import Snapshot
 from cogrid.model.worker import Health, Worker
 from cogrid.rules.grid import Grid
 from cogrid.rules.health import health, is_dead
+from cogrid.rules.moment import Moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,9 @@ class Leaving:
 def leaving(worker: Worker, snapshot: Snapshot, limits: Limits) -> Leaving:
     """What the grid has of this worker now."""
     homes = Grid.of(snapshot, limits).homes
-    now_ms, hold_ms = snapshot.taken_at_ms, snapshot.reaper.hold_until_ms
     return Leaving(
         worker=worker.id,
-        health=health(worker, now_ms, limits, hold_ms),
+        health=health(worker, Moment.of(snapshot, limits)),
         host=worker.host,
         runs=worker.tasks,
         queue=worker.queue,
@@ -79,7 +79,7 @@ def may_forget(worker: Worker, snapshot: Snapshot, limits: Limits, force: bool) 
 def least_silence_ms(worker: Worker, snapshot: Snapshot, limits: Limits) -> int:
     """How long a living worker must not have claimed before force may strike it off. A wedged one
     claims, and is of no use all the same."""
-    word = health(worker, snapshot.taken_at_ms, limits, snapshot.reaper.hold_until_ms)
+    word = health(worker, Moment.of(snapshot, limits))
     return 0 if word is Health.WEDGED else round(limits.ghost_after_s * 1000)
 
 

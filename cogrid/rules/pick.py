@@ -7,6 +7,7 @@ from cogrid.model.task import Kind
 from cogrid.rules.domain import GENERAL
 from cogrid.rules.grid import Grid, Seat
 from cogrid.rules.homes import supports, why_no_home
+from cogrid.rules.moment import Moment
 from cogrid.rules.near import near
 from cogrid.rules.request import AUTO, MODEL_CHARS, Ask, NoRoute, NoRouteKind
 from cogrid.rules.routing import Routing
@@ -76,9 +77,9 @@ def _named(model: str, grid: Grid, limits: Limits) -> tuple[str, str] | NoRoute:
 
 
 def _homeless(model: str, grid: Grid, limits: Limits) -> NoRoute:
-    now_ms, hold_ms = grid.snapshot.taken_at_ms, grid.snapshot.reaper.hold_until_ms
+    at = Moment.of(grid.snapshot, limits)
     reasons = tuple(
-        f"{worker.id}: {why_no_home(worker, model, now_ms, limits, hold_ms)}"
+        f"{worker.id}: {why_no_home(worker, model, at)}"
         for worker in grid.snapshot.workers
         if worker.offer(model)
     )

@@ -15,6 +15,7 @@ from cogrid.model.worker import Worker
 from cogrid.rules.domain import classify
 from cogrid.rules.grid import Grid, Seat
 from cogrid.rules.homes import supports, why_no_home
+from cogrid.rules.moment import Moment
 from cogrid.rules.near import near
 from cogrid.rules.pick import fits, incapable, must_support, pick_model
 from cogrid.rules.request import AUTO, Ask, NoRoute, NoRouteKind, Route
@@ -169,8 +170,7 @@ def _meant(ask: Ask, seats: tuple[Seat, ...], routing: Routing, reasons: list[st
 
 
 def _why_not(worker: Worker, model: str, grid: Grid, limits: Limits) -> str:
-    now_ms, hold_ms = grid.snapshot.taken_at_ms, grid.snapshot.reaper.hold_until_ms
-    why = why_no_home(worker, model, now_ms, limits, hold_ms)
+    why = why_no_home(worker, model, Moment.of(grid.snapshot, limits))
     return why or f"it is {worker.state.value}, and its {model} cannot do this now"
 
 

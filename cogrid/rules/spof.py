@@ -12,6 +12,7 @@ from cogrid.model.worker import Worker
 from cogrid.rules.grid import Grid
 from cogrid.rules.homes import all_models, why_no_home
 from cogrid.rules.mend import spof
+from cogrid.rules.moment import Moment
 from cogrid.rules.waiting import queued
 
 NO_HOME = "no_home"
@@ -104,6 +105,4 @@ def _evidence(
 
 
 def _not_capable(worker: Worker, model: str, snapshot: Snapshot, limits: Limits) -> str:
-    hold_ms = snapshot.reaper.hold_until_ms
-    why = why_no_home(worker, model, snapshot.taken_at_ms, limits, hold_ms)
-    return why or "model in quarantine"
+    return why_no_home(worker, model, Moment.of(snapshot, limits)) or "model in quarantine"

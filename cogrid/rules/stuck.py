@@ -13,6 +13,7 @@ from cogrid.rules.grid import Grid
 from cogrid.rules.health import poll_evidence
 from cogrid.rules.homes import why_no_home
 from cogrid.rules.mend import REAP, spof
+from cogrid.rules.moment import Moment
 from cogrid.rules.takers import takers
 
 NO_HOME = "stuck_no_home"
@@ -138,12 +139,9 @@ def _overdue(task: Task, at_ms: int, grid: Grid, limits: Limits) -> Finding | No
 
 
 def _why_none(model: str, grid: Grid, limits: Limits) -> list[str]:
-    now_ms, hold_ms = grid.snapshot.taken_at_ms, grid.snapshot.reaper.hold_until_ms
+    at = Moment.of(grid.snapshot, limits)
     having = [worker for worker in grid.snapshot.workers if worker.offer(model)]
-    told = [
-        f"{worker.id}: {why_no_home(worker, model, now_ms, limits, hold_ms)}"
-        for worker in having[:_TOLD]
-    ]
+    told = [f"{worker.id}: {why_no_home(worker, model, at)}" for worker in having[:_TOLD]]
     return told or ["no worker has it"]
 
 

@@ -23,6 +23,7 @@ from cogrid.rules.health import (
 )
 from cogrid.rules.idle import why_excluded
 from cogrid.rules.mend import drain, pull, strike_off
+from cogrid.rules.moment import Moment
 from cogrid.rules.seen import WISH_DRAIN
 
 WEDGED = "wedged"
@@ -57,12 +58,12 @@ def _order(finding: Finding) -> tuple[int, str]:
 
 
 def _suspect(worker: Worker, snapshot: Snapshot, limits: Limits) -> Finding | None:
-    now_ms, hold_ms = snapshot.taken_at_ms, snapshot.reaper.hold_until_ms
-    if not worker.known or is_dead(worker, now_ms) or is_ghost(worker, now_ms, limits, hold_ms):
+    at, now_ms = Moment.of(snapshot, limits), snapshot.taken_at_ms
+    if not worker.known or is_dead(worker, now_ms) or is_ghost(worker, at):
         return None
-    if is_wedged(worker, now_ms, limits):
+    if is_wedged(worker, at):
         return _wedged(worker, now_ms)
-    if now_ms >= hold_ms and _is_frozen(worker, now_ms, limits):
+    if now_ms >= at.hold_until_ms and _is_frozen(worker, now_ms, limits):
         return _frozen(worker, now_ms)
     ready = worker.state is WorkerState.READY and worker.wish.state != WISH_DRAIN
     rule = why_excluded(worker, now_ms, limits) if ready else ""

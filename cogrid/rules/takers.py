@@ -15,6 +15,7 @@ from cogrid.model.worker import Offer, OfferState, Worker, WorkerState
 from cogrid.rules.grid import Grid, Seat
 from cogrid.rules.health import ghost_evidence, is_dead, is_ghost
 from cogrid.rules.homes import why_no_home
+from cogrid.rules.moment import Moment
 from cogrid.rules.pick import fits, lacking
 from cogrid.rules.request import ask_of
 from cogrid.rules.seen import WISH_DRAIN
@@ -50,13 +51,12 @@ def why_never(worker: Worker, task: Task, grid: Grid, limits: Limits) -> str:
     does."""
     if task.kind.chore:
         return _why_no_chore(worker, task, grid, limits)
-    now_ms, hold_ms = grid.snapshot.taken_at_ms, grid.snapshot.reaper.hold_until_ms
-    why = why_no_home(worker, task.model, now_ms, limits, hold_ms)
-    offer = worker.offer(task.model)
+    at, offer = Moment.of(grid.snapshot, limits), worker.offer(task.model)
+    why = why_no_home(worker, task.model, at)
     if why or offer is None:
         return why
     unable = _unable(worker, offer, task)
-    return unable or _elsewhere(worker, task) or _not_ready(worker, offer, now_ms)
+    return unable or _elsewhere(worker, task) or _not_ready(worker, offer, at.now_ms)
 
 
 def why_not_now(worker: Worker, task: Task) -> str:
@@ -77,14 +77,14 @@ def slots_taken(worker: Worker) -> str:
 
 def _why_no_chore(worker: Worker, task: Task, grid: Grid, limits: Limits) -> str:
     """A chore is one worker's, whether or not that one has the model."""
-    now_ms, hold_ms = grid.snapshot.taken_at_ms, grid.snapshot.reaper.hold_until_ms
+    at = Moment.of(grid.snapshot, limits)
     asked = queue_worker(task.queue) or task.worker
     if worker.id != asked:
         return f"it is asked of {asked} alone"
-    if is_dead(worker, now_ms):
+    if is_dead(worker, at.now_ms):
         return "dead"
-    if is_ghost(worker, now_ms, limits, hold_ms):
-        return f"ghost: {ghost_evidence(worker, now_ms)}"
+    if is_ghost(worker, at):
+        return f"ghost: {ghost_evidence(worker, at.now_ms)}"
     able = worker.state in (WorkerState.READY, WorkerState.DRAINING)
     return "" if able else worker.state.value
 

@@ -17,9 +17,11 @@ from cogrid.rules.health import (
     is_wedged,
     registered_at_ms,
 )
+from cogrid.rules.moment import Moment
 from tests.build import NOW_MS, a_worker, an_offer
 
 LIMITS = Limits()
+AT = Moment(NOW_MS, LIMITS)
 SILENT: dict[str, Any] = {"polled_at_ms": NOW_MS - 17_200, "freed_at_ms": NOW_MS - 60_000}
 NEVER: dict[str, Any] = {"polled_at_ms": 0, "freed_at_ms": NOW_MS - 17_200}
 STARTING: dict[str, Any] = {"state": WorkerState.STARTING, "polled_at_ms": 0, "freed_at_ms": 0}
@@ -65,13 +67,13 @@ def test_a_worker_is_dead_when_no_lease_speaks_for_it(
     ],
 )
 def test_a_ghost_is_told_by_the_worker_alone(fields: dict[str, Any], ghost: bool) -> None:
-    assert is_ghost(a_worker(**fields), NOW_MS, LIMITS) is ghost
+    assert is_ghost(a_worker(**fields), AT) is ghost
 
 
 def test_nobody_is_a_ghost_while_the_reaper_doubts_itself() -> None:
     worker = a_worker(**SILENT)
-    assert not is_ghost(worker, NOW_MS, LIMITS, hold_until_ms=NOW_MS + 1)
-    assert is_ghost(worker, NOW_MS, LIMITS, hold_until_ms=NOW_MS)
+    assert not is_ghost(worker, Moment(NOW_MS, LIMITS, NOW_MS + 1))
+    assert is_ghost(worker, Moment(NOW_MS, LIMITS, NOW_MS))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def test_the_evidence_is_in_numbers(fields: dict[str, Any], evidence: str) -> No
     ],
 )
 def test_a_wedged_worker_keeps_what_was_taken_from_it(fields: dict[str, Any], wedged: bool) -> None:
-    assert is_wedged(a_worker(**fields), NOW_MS, LIMITS) is wedged
+    assert is_wedged(a_worker(**fields), AT) is wedged
 
 
 def everything_wrong() -> dict[str, Any]:
@@ -153,11 +155,11 @@ def everything_wrong() -> dict[str, Any]:
     ],
 )
 def test_the_first_word_that_applies_is_the_one(worker: Worker, word: Health) -> None:
-    assert health(worker, NOW_MS, LIMITS) is word
+    assert health(worker, AT) is word
 
 
 def test_a_hold_hides_the_ghost_but_nothing_else() -> None:
-    assert health(a_worker(**SILENT), NOW_MS, LIMITS, NOW_MS + 1) is Health.HEALTHY
+    assert health(a_worker(**SILENT), Moment(NOW_MS, LIMITS, NOW_MS + 1)) is Health.HEALTHY
 
 
 def test_registered_at_is_read_as_utc() -> None:

@@ -17,9 +17,11 @@ from cogrid.rules.homes import (
     supports,
     why_no_home,
 )
+from cogrid.rules.moment import Moment
 from tests.build import NOW_MS, a_snapshot, a_worker, an_offer
 
 LIMITS = Limits()
+AT = Moment(NOW_MS, LIMITS)
 GHOST: dict[str, Any] = {"polled_at_ms": NOW_MS - 17_200}
 
 
@@ -43,8 +45,8 @@ GHOST: dict[str, Any] = {"polled_at_ms": NOW_MS - 17_200}
 )
 def test_a_home_is_up(fields: dict[str, Any], why: str) -> None:
     worker = a_worker(**fields)
-    assert why_no_home(worker, "gemma3:1b", NOW_MS, LIMITS) == why
-    assert is_home(worker, "gemma3:1b", NOW_MS, LIMITS) is (why == "")
+    assert why_no_home(worker, "gemma3:1b", AT) == why
+    assert is_home(worker, "gemma3:1b", AT) is (why == "")
 
 
 @pytest.mark.parametrize(
@@ -63,8 +65,8 @@ def test_a_home_is_up(fields: dict[str, Any], why: str) -> None:
 )
 def test_a_home_has_the_model(offer: Offer, why: str) -> None:
     worker = a_worker("esxi", offer)
-    assert why_no_home(worker, "gemma3:1b", NOW_MS, LIMITS) == why
-    assert is_home(worker, "gemma3:1b", NOW_MS, LIMITS) is (why == "")
+    assert why_no_home(worker, "gemma3:1b", AT) == why
+    assert is_home(worker, "gemma3:1b", AT) is (why == "")
 
 
 def test_a_hold_keeps_a_silent_worker_at_home() -> None:
