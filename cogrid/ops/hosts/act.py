@@ -30,7 +30,7 @@ from cogrid.store.workers import wish
 SYSTEMCTL_S = 260.0
 """A unit of ours has 150 s to stop and 90 s to start."""
 POLL_S = 0.25
-SEEN_S = 30.0
+SEEN_S = 60.0
 """A worker that systemd calls active polls within seconds; its models may take longer."""
 SPARE_S = 60.0
 """Longer than the drain is waited for: should this side die, the worker resumes by itself."""

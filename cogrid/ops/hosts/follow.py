@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import math
 import queue
 import threading
 import time
@@ -27,6 +26,8 @@ from cogrid.remote.connection import connect
 from cogrid.remote.crew import Crew
 from cogrid.remote.target import parse_target
 
+FOLLOW_S = 365 * 86_400.0
+"""For ever, as far as timers go."""
 FOLLOW_BYTES = 1 << 16
 """Of what is followed nothing is kept; this is for what journalctl itself says."""
 APART_S = 0.3
@@ -104,7 +105,7 @@ class Follower:
             with connect(parse_target(host.address), self._access) as there:
                 asked = words(self._wishes, reader.cursor, follow=True)
                 there.run(
-                    JOURNAL, *asked, timeout_s=math.inf, limit_bytes=FOLLOW_BYTES, on_line=take
+                    JOURNAL, *asked, timeout_s=FOLLOW_S, limit_bytes=FOLLOW_BYTES, on_line=take
                 )
                 return reader.trouble(there) or Trouble(
                     host.address, f"{host.address}: its journal ended", "it is asked again"
