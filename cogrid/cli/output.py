@@ -62,8 +62,8 @@ def print_prose(text: object, hang: int = 0, bold: int = 0, *, whole: bool = Fal
 
 
 def print_piece(text: str) -> None:
-    """A piece of running text, such as a streamed answer: its lines and tabs stay, other control
-    characters become visible escapes."""
+    """A piece of running text, such as a streamed answer: its lines, tabs and joined emoji stay;
+    other control characters, and those that turn what follows around, become visible escapes."""
     shown = "".join(
         c if c in "\n\t" or not _is_control(c) else c.encode("unicode_escape").decode()
         for c in text
@@ -234,8 +234,11 @@ def _in_json(char: str) -> str:
     return char if char.isprintable() else json.dumps(char)[1:-1]
 
 
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
 def _is_control(char: str) -> bool:
-    return char < " " or "\x7f" <= char <= "\x9f"
+    return char < " " or "\x7f" <= char <= "\x9f" or char in _TURNING
 
 
 def _write(text: str) -> None:

@@ -119,5 +119,5 @@ def test_a_port_that_is_taken(server: Server) -> None:
 
 
 def test_running_text_keeps_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    print_piece("a\tb\nこ👩‍🔬\r\x9b")
-    assert capsys.readouterr().out == "a\tb\nこ👩‍🔬\\r\\x9b"
+    print_piece("a\tb\nこ👩‍🔬\r\x9b שלום\u200f\u202e\u2066")
+    assert capsys.readouterr().out == "a\tb\nこ👩‍🔬\\r\\x9b שלום\u200f\\u202e\\u2066"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from cogrid.cli.main import run
 from cogrid.engine.fault import FaultEngine, FaultModel, Mode
 from cogrid.engine.find import open_engine
 from cogrid.model.worker import OfferState
+from tests.cli.terminal import on_terminal
 from tests.servers import Server
 from tests.wait import until_async
 from tests.worker.grid import MODEL, Grid, a_grid
@@ -142,3 +144,32 @@ async def test_interrupted_the_pull_is_cancelled(
         return worker is not None and not worker.chores
 
     await until_async(left, what="the pull to be left")
+
+
+@pytest.mark.parametrize(
+    ("env", "bar", "moves"),
+    [({}, "━", True), ({"TERM": "dumb"}, "", False), ({"NO_COLOR": "1"}, "━", True)],
+    ids=str,
+)
+async def test_a_bar_on_a_terminal(esxi: Esxi, env: dict[str, str], bar: str, moves: bool) -> None:
+    """On one that can move its cursor; the other gets nothing that moves."""
+    esxi.engine.shelf.steps_s = 0.3
+    code, shown = await asyncio.to_thread(
+        on_terminal, "model", "pull", NEW, "--worker", "esxi", "--yes", columns=100, cues=(), **env
+    )
+    assert code == 0
+    assert bar in shown
+    assert f"esxi {NEW}" in shown
+    assert ("\x1b[" in shown) is moves
+    assert re.search(r"\x1b\[(\d+;)*3\dm", shown) is None or "NO_COLOR" not in env
+    assert shown.rstrip().endswith(f"esxi has {NEW}")
+
+
+async def test_lines_in_a_pipe(esxi: Esxi, capsys: pytest.CaptureFixture[str]) -> None:
+    esxi.engine.shelf.steps_s = 0.3
+    assert await cogrid("model", "pull", NEW, "--worker", "esxi", "--yes") == 0
+    told = capsys.readouterr()
+    assert told.out == f"esxi has {NEW}\n"
+    lines = told.err.splitlines()
+    assert len(lines) == len(set(lines)) > 3
+    assert "\x1b" not in told.err

@@ -441,3 +441,20 @@ def looks(stage: Stage) -> int:
     """How often the server was asked for a sorted set."""
     asked = stage.redis.info("commandstats").get("cmdstat_zrange", {})
     return int(asked.get("calls", 0))
+
+
+def test_chat_is_a_client_of_the_coordinator(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one, see test_asking."""
+    url = f"http://127.0.0.1:{free_port()}"
+    number, found = asked(f"chat --url {url} hello")
+    assert number == AWAY
+    assert_error(found, AWAY)
+    assert url in found["error"]["message"]
+
+    def interrupted(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cogrid.ops.ask.ask", interrupted)
+    number, found = asked(f"chat --url {url} hello")
+    assert number == INTERRUPTED
+    assert_error(found, INTERRUPTED)
