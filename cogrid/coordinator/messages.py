@@ -6,9 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from cogrid.coordinator.asked import Asked, is_housekeeping, name_of, needs_of
 from cogrid.coordinator.checks import check, wrong
 from cogrid.coordinator.errors import RefusedError
 from cogrid.model.chat import Dialect
+from cogrid.model.task import Kind
+from cogrid.rules.domain import Prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,28 @@ _FIELDS = {
         "tool_name": "a text",
     },
 }
+
+
+def read_chat(
+    dialect: Dialect, shown: str, payload: dict[str, Any], stream: bool, thinks: bool
+) -> Asked:
+    """A chat, which both dialects say alike. shown: the model. payload: without what says how the
+    answer is to be sent."""
+    said = listen(payload.get("messages") or [], dialect)
+    tools = bool(payload.get("tools"))
+    return Asked(
+        kind=Kind.CHAT,
+        dialect=dialect,
+        model=name_of(shown),
+        shown=shown,
+        stream=stream,
+        payload=payload,
+        prompt=Prompt(said.last, said.chars, said.images, tools),
+        needs=needs_of(said.images, tools, thinks),
+        housekeeping=is_housekeeping(stream, said.last),
+        conversation=(said.system, said.first),
+        goes_on=said.goes_on,
+    )
 
 
 def listen(messages: list[Any], dialect: Dialect) -> Said:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from cogrid.coordinator import messages
 from cogrid.coordinator.asked import Asked, is_housekeeping, name_of, needs_of
 from cogrid.coordinator.checks import check, model_of, read_object, wrong
 from cogrid.coordinator.errors import RefusedError
-from cogrid.coordinator.messages import listen
 from cogrid.model.chat import Dialect
 from cogrid.model.task import Kind
 from cogrid.rules.domain import Prompt
@@ -46,24 +47,9 @@ _OPTIONS = {
 def read_chat(body: bytes) -> Asked:
     """``POST /api/chat``"""
     payload, shown = _read(body, _CHAT)
-    messages = payload.get("messages") or []
-    said = listen(messages, Dialect.OLLAMA)
     stream = _stream(payload)
-    tools = bool(payload.get("tools"))
-    return Asked(
-        kind=Kind.CHAT,
-        dialect=Dialect.OLLAMA,
-        model=name_of(shown),
-        shown=shown,
-        stream=stream,
-        payload=payload,
-        prompt=Prompt(said.last, said.chars, said.images, tools),
-        needs=needs_of(said.images, tools, _thinks(payload)),
-        housekeeping=is_housekeeping(stream, said.last),
-        conversation=(said.system, said.first),
-        goes_on=said.goes_on,
-        load="" if messages else _load(payload),
-    )
+    asked = messages.read_chat(Dialect.OLLAMA, shown, payload, stream, _thinks(payload))
+    return replace(asked, load="" if payload.get("messages") else _load(payload))
 
 
 def read_generate(body: bytes) -> Asked:

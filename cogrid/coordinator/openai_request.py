@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from cogrid.coordinator.asked import Asked, is_housekeeping, name_of, needs_of
+from cogrid.coordinator import messages
+from cogrid.coordinator.asked import Asked, name_of
 from cogrid.coordinator.checks import check, model_of, read_object, wrong
 from cogrid.coordinator.errors import RefusedError
-from cogrid.coordinator.messages import listen
 from cogrid.model.chat import Dialect
 from cogrid.model.task import Kind
 from cogrid.rules.domain import Prompt
@@ -43,28 +44,13 @@ def read_chat(body: bytes) -> Asked:
     shown = model_of(payload)
     check(payload, _CHAT)
     _one_answer(payload)
-    messages = payload.get("messages")
-    if not messages:
+    if not payload.get("messages"):
         raise RefusedError(
             "bad_request", "messages is missing or empty", "send at least one message"
         )
-    said = listen(messages, Dialect.OPENAI)
     stream, include_usage = _stream(payload)
-    tools = bool(payload.get("tools"))
-    return Asked(
-        kind=Kind.CHAT,
-        dialect=Dialect.OPENAI,
-        model=name_of(shown),
-        shown=shown,
-        stream=stream,
-        payload=payload,
-        prompt=Prompt(said.last, said.chars, said.images, tools),
-        needs=needs_of(said.images, tools, _thinks(payload)),
-        housekeeping=is_housekeeping(stream, said.last),
-        conversation=(said.system, said.first),
-        goes_on=said.goes_on,
-        include_usage=include_usage,
-    )
+    asked = messages.read_chat(Dialect.OPENAI, shown, payload, stream, _thinks(payload))
+    return replace(asked, include_usage=include_usage)
 
 
 def read_completion(body: bytes) -> Asked:
