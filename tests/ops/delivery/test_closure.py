@@ -45,11 +45,12 @@ def test_an_extra_brings_what_only_it_requires() -> None:
     assert unmet(found) == ["uvloop"]
 
 
-def test_an_extra_that_is_asked_for_later_counts_too() -> None:
+@pytest.mark.parametrize(("first", "second"), [("c", "c[more]"), ("c[more]", "c")])
+def test_an_extra_that_is_asked_for_later_counts_too(first: str, second: str) -> None:
     found = needs(
         a_release("cogrid", "0.1.0", "a", "b"),
-        a_release("a", "1.0", "c"),
-        a_release("b", "1.0", "c[more]"),
+        a_release("a", "1.0", first),
+        a_release("b", "1.0", second),
         a_release("c", "1.0", 'd; extra == "more"'),
     )
     assert unmet(found) == ["d"]

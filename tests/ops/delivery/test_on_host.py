@@ -12,13 +12,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cogrid.ops.delivery import on_host
 from cogrid.ops.delivery.bundle import Bundle, archive
 from cogrid.ops.delivery.wheel import read_wheel
 from tests.ops.delivery.build import a_bundle, a_wheel
@@ -207,6 +208,10 @@ def _cut(there: There, wanted: Bundle) -> dict[str, Any]:
     return {"stdin": archive(wanted)[:5_000]}
 
 
+def _less(there: There, wanted: Bundle) -> dict[str, Any]:
+    return {"stdin": archive(replace(wanted, wheels=()))}
+
+
 def _empty(there: There, wanted: Bundle) -> dict[str, Any]:
     return {"stdin": b""}
 
@@ -239,6 +244,7 @@ def _other(there: There, wanted: Bundle) -> dict[str, Any]:
     ("change", "kind", "what"),
     [
         (_cut, "upload", "the upload was cut off"),
+        (_less, "upload", "cogrid-0.1.0-py3-none-any.whl is missing"),
         (_empty, "upload", "the upload was cut off"),
         (_changed, "upload", "did not arrive as it was sent"),
         (_full, "space", "MiB that it takes"),
@@ -307,6 +313,19 @@ def test_one_that_is_stopped_takes_away_what_it_made(
     half_way.send_signal(number)
     assert half_way.wait(10) == 143
     assert not there.base.parent.exists()
+
+
+def test_what_is_half_gone_does_not_look_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: Path) -> None:
+        raise OSError("the disk went away")
+
+    (tmp_path / on_host.MANIFEST).write_text("{}")
+    monkeypatch.setattr("shutil.rmtree", broken)
+    with pytest.raises(OSError, match="went away"):
+        on_host.remove_tree(tmp_path)
+    assert not on_host.manifest(tmp_path)["whole"]
 
 
 def test_an_upload_that_stands_still_is_given_up(there: There, first: Bundle) -> None:
