@@ -28,7 +28,7 @@ class Host:
     address: ``user@host:port``, or an alias of the SSH configuration. "", 0 and () are found out:
     id from the host's short name, pool, engine and slots by the worker at its start, models: all.
     user: whom the unit runs as. workdir: where it runs; "": it needs none. python: the interpreter
-    to install into; "": the newest there.
+    to install into; "": the machine's own, else the newest there.
     """
 
     address: str
