@@ -106,9 +106,10 @@ class Connection:
     ) -> Result:
         """Runs a script of POSIX sh by /bin/sh, whatever the login shell is; args are $1, $2 ….
 
-        limit_bytes: of each output, head and tail are kept. on_line: called with each line of
-        stdout as it comes. root: through sudo where the login is not root. HostError when the host
-        fails or the time is over; then everything the script started is ended there.
+        timeout_s: may be math.inf, such as to follow a log; a connection that died is noticed all
+        the same. root: through sudo where the login is not root. limit_bytes: of each output, head
+        and tail are kept. on_line: called with each line of stdout as it comes. HostError when the
+        host fails or the time is over; then everything the script started is ended there.
         """
         return self._session.script(
             script,

@@ -25,6 +25,11 @@ _FEED_S = 0.01
 """The pause while the host takes no more stdin: nothing tells when it does again."""
 
 
+class Late(Exception):  # noqa: N818
+    """The deadline has come. Not TimeoutError, which the system raises for a connection that died
+    of silence."""
+
+
 class Stopped(Exception):  # noqa: N818
     """The whole call was ended meanwhile."""
 
@@ -78,13 +83,13 @@ class Exchange:
 
     def run(self, deadline: float, stop: threading.Event) -> int:
         """Until the command has ended and both outputs are at their end; its exit code, -1 when a
-        signal ended it. deadline: on the monotonic clock; TimeoutError there. Stopped, Lost."""
+        signal ended it. deadline: on the monotonic clock. Late, Stopped, Lost."""
         while not self._ended():
             if stop.is_set():
                 raise Stopped
             left = deadline - time.monotonic()
             if left <= 0:
-                raise TimeoutError
+                raise Late
             busy = self._feed()
             self._wait(min(left, _FEED_S if busy else _IDLE_S))
             self._drain()

@@ -14,7 +14,7 @@ import paramiko
 
 from cogrid.errors import HostError, HostFault
 from cogrid.remote.crew import Crew
-from cogrid.remote.exchange import Exchange, Lost, Stopped
+from cogrid.remote.exchange import Exchange, Late, Lost, Stopped
 from cogrid.remote.script import END_GROUP, boot, header
 
 _OPEN_S = 30.0
@@ -83,7 +83,7 @@ class Session:
                 channel,
                 mark,
                 first=through.first,
-                header=header(script, args),
+                header=header(mark, script, args),
                 stdin=stdin,
                 limit_bytes=limit_bytes,
                 on_line=on_line,
@@ -114,7 +114,8 @@ class Session:
     @contextlib.contextmanager
     def _channel(self, timeout_s: float, what: str) -> Iterator[paramiko.Channel]:
         """A channel of the connection, and every way in which it can fail as a HostError."""
-        guard = threading.Timer(timeout_s + _SLACK_S + _END_S, self._transport.close)
+        until_s = min(timeout_s + _SLACK_S + _END_S, threading.TIMEOUT_MAX)
+        guard = threading.Timer(until_s, self._transport.close)
         guard.daemon = True
         with self._crew.busy():
             guard.start()
@@ -124,7 +125,7 @@ class Session:
                     yield channel
                 finally:
                     channel.close()
-            except TimeoutError:
+            except Late:
                 raise self._late(timeout_s, what) from None
             except Stopped:
                 raise self._stopped(what) from None
@@ -144,7 +145,7 @@ class Session:
             ) from error
         except paramiko.SSHException:
             if self._transport.is_active():
-                raise TimeoutError from None
+                raise Late from None
             raise
 
     def _end(self, group: int, through: Through) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import stat
 import threading
@@ -87,6 +88,10 @@ def test_ctrl_c_ends_it_there(box: Host, root: Connection) -> None:
         root.run("sleep 4714")
     timer.join()
     assert running(box, "sleep 4714") == "0"
+
+
+def test_without_an_end(root: Connection) -> None:
+    assert root.run("echo there", timeout_s=math.inf).text == "there"
 
 
 def test_closed_outputs_are_not_the_end(root: Connection) -> None:
