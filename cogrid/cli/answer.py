@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import Field, asdict
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from cogrid.cli.output import note, print_json
 from cogrid.errors import Exit
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
     from cogrid.store.client import Store
 
-T = TypeVar("T", bound="DataclassInstance")
+
+class Fact(Protocol):
+    """Any dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+T = TypeVar("T", bound=Fact)
 
 
 def answer(
