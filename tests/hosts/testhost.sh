@@ -93,7 +93,9 @@ plug_in() {
     local net=${address%.*}
     # What is sent to a host that is gone must not leave by the default route.
     ip route replace unreachable "$net.0/24" metric 9999
-    ip link show "$bridge" &>/dev/null || ip link add "$bridge" type bridge
+    # An address of its own: otherwise it has one of its hosts', and another as they come and go, and
+    # connections hang until everybody has asked again who has this machine's.
+    ip link show "$bridge" &>/dev/null || ip link add "$bridge" address 02:c0:91:1d:00:01 type bridge
     ip addr replace "$net.1/24" dev "$bridge"
     ip link set "$bridge" up
     ip netns add "$name"
