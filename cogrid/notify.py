@@ -21,6 +21,7 @@ class Notify:
         self._address = f"\0{address[1:]}" if address.startswith("@") else address
         self._socket: socket.socket | None = None
         self._fed_s = 0.0
+        self._unsaid: list[str] = []
         if self._address:
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
             self._socket.setblocking(False)
@@ -39,7 +40,7 @@ class Notify:
         if self._socket is None:
             return
         now_s = time.monotonic()
-        if now_s - self._fed_s >= FEED_S:
+        if now_s - self._fed_s >= FEED_S and self._say_rest():
             self._fed_s = now_s
             self._send("WATCHDOG=1")
 
@@ -56,9 +57,21 @@ class Notify:
             self._socket = None
 
     def _send(self, message: str) -> None:
-        if self._socket is None:
-            return
-        try:
-            self._socket.sendto(message.encode(), self._address)
-        except OSError:
-            return  # systemd goes on without us, and so do we
+        """Says it now, or before the next feed: systemd takes in a few messages at a time, and the
+        work must not stand still until it has, nor the start count as failed because one of many
+        units was not heard."""
+        if self._socket is not None:
+            self._unsaid.append(message)
+            self._say_rest()
+
+    def _say_rest(self) -> bool:
+        """Whether everything is said."""
+        while self._socket is not None and self._unsaid:
+            try:
+                self._socket.sendto(self._unsaid[0].encode(), self._address)
+            except BlockingIOError:
+                return False
+            except OSError:
+                pass  # systemd goes on without us, and so do we
+            del self._unsaid[0]
+        return True

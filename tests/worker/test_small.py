@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from pathlib import Path
 
@@ -30,6 +31,27 @@ def test_systemd_hears_what_it_asked_for(tmp_path: Path, abstract: bool) -> None
             b"STOPPING=1",
             b"STOPPING=1\nEXTEND_TIMEOUT_USEC=131500000",
         ]
+
+
+def test_what_systemd_has_no_room_for_now_is_told_with_the_next_feed(tmp_path: Path) -> None:
+    name = str(tmp_path / "n")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(name)
+        listener.settimeout(5)
+        notify = Notify({"NOTIFY_SOCKET": name})
+        others = 0
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+            other.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    other.sendto(b"X=1", name)
+                    others += 1
+        notify.ready()
+        for _ in range(others):
+            assert listener.recv(100) == b"X=1"
+        notify.alive()
+        assert [listener.recv(100) for _ in range(2)] == [b"READY=1", b"WATCHDOG=1"]
+        notify.close()
 
 
 def test_without_systemd_or_with_a_dead_one_nothing_happens(tmp_path: Path) -> None:
