@@ -22,7 +22,7 @@ from cogrid.rules.seen import as_wished
 from cogrid.store.async_client import AsyncStore
 from cogrid.store.fitness import UnfitError, read_fitness, require
 from cogrid.store.outage import Outage
-from cogrid.store.passes import SCHEMA
+from cogrid.store.passes import AHEAD, SCHEMA
 from cogrid.store.refusal import StoreError
 from cogrid.store.roles import Role
 from cogrid.store.snapshot import read_snapshot
@@ -59,7 +59,7 @@ class Registry:
         if self._grid is None:
             raise self._blind()
         schema = self._grid.snapshot.reaper.schema
-        if schema > SCHEMA:
+        if schema > SCHEMA + AHEAD:
             message = f"Redis holds the data of a newer cogrid (schema {schema}, here {SCHEMA})"
             raise RefusedError("store_unreachable", message, "install the newer version here too")
         return self._grid

@@ -13,7 +13,7 @@ from cogrid.errors import UnreachableError
 from cogrid.model.names import Queue, WorkerId
 from cogrid.model.snapshot import Server
 from cogrid.store.keys import Keys
-from cogrid.store.passes import SCHEMA
+from cogrid.store.passes import AHEAD, SCHEMA
 from cogrid.store.reading import Reading, good
 from cogrid.store.roles import COMMANDS as RUNS
 from cogrid.store.roles import Role, touches
@@ -78,7 +78,7 @@ def read_fitness(
     problems = [
         *_of_the_server(server, keys.prefix),
         *_of_types(dict(zip(kinds, types, strict=True)), kinds),
-        *_of_the_schema(good(schema)),
+        *_of_the_schema(good(schema), role),
     ]
     if not _is_too_old(server):
         (reply,) = yield [_ask_rights(keys, kinds, role)]
@@ -169,12 +169,16 @@ def _of_types(types: dict[str, Any], kinds: dict[str, str]) -> Iterator[Problem]
             yield Problem(f"{key} is a {found}, not cogrid's", "set a prefix")
 
 
-def _of_the_schema(schema: Any) -> Iterator[Problem]:
-    if schema is not None and int(schema) > SCHEMA:
-        yield Problem(
-            f"Redis holds the data of a newer cogrid (schema {int(schema)}, here {SCHEMA})",
-            "install the newer version here too",
-        )
+def _of_the_schema(told: Any, role: Role) -> Iterator[Problem]:
+    schema = int(told or 0)
+    if schema <= SCHEMA:
+        return
+    fatal = role is Role.REAPER or schema > SCHEMA + AHEAD
+    yield Problem(
+        f"Redis holds the data of a newer cogrid (schema {schema}, here {SCHEMA})",
+        "install the newer version here too" + ("" if fatal else "; until then this one works on"),
+        fatal,
+    )
 
 
 def _ask_rights(keys: Keys, kinds: dict[str, str], role: Role) -> tuple[Any, ...]:

@@ -11,7 +11,11 @@ from cogrid.store.keys import Keys
 from cogrid.store.script import Arg, Call, text
 
 SCHEMA = 1
-"""Version of what stands in Redis; a newer one than this is refused."""
+"""Version of what stands in Redis. A step from one to the next may only add fields and keys, so
+that hosts can be brought up to date one after another."""
+AHEAD = 1
+"""So many steps ahead of its own a worker or a coordinator still works; a reaper does not, since it
+would judge by what it cannot see."""
 MODEL_KEEP_MS = 30 * 86_400_000
 
 

@@ -12,6 +12,7 @@ from cogrid.store.async_client import AsyncStore
 from cogrid.store.client import Store
 from cogrid.store.fitness import COMMANDS, KEYLESS, Problem, read_fitness
 from cogrid.store.keys import Keys
+from cogrid.store.roles import Role
 from tests.servers import REDIS7, VALKEY8, Server
 from tests.store.variants import commands
 
@@ -60,6 +61,21 @@ def test_a_newer_schema_is_named(server: Server) -> None:
     (problem,) = problems(server.url)
     assert problem.sentence == "Redis holds the data of a newer cogrid (schema 99, here 1)"
     assert problem.fatal
+
+
+@pytest.mark.parametrize(
+    ("role", "schema", "fatal"),
+    [(Role.WORKER, 2, False), (Role.COORDINATOR, 2, False), (Role.REAPER, 2, True),
+     (Role.WORKER, 3, True)],
+)  # fmt: skip
+def test_one_step_ahead_stops_only_a_reaper(
+    server: Server, role: Role, schema: int, fatal: bool
+) -> None:
+    server.client.hset("grid:reaper", "schema", schema)
+    store = Store.connect(parse_address(server.url))
+    (problem,) = store.read(read_fitness(store.keys, role=role))
+    assert problem.fatal is fatal
+    assert ("works on" in problem.hint) is not fatal
 
 
 @pytest.mark.parametrize(("policy", "fatal"), [("allkeys-lru", True), ("volatile-lru", False)])
