@@ -204,8 +204,9 @@ async def test_an_answer_that_was_cut_is_asked_for_again(server: Server, opens: 
 async def test_a_body_of_eight_megabytes(server: Server, opens: Opens) -> None:
     store = opens(server.url)
     body = b"\x00\xff" * (4 << 20)
-    server.client.set("task:t1:body", body, ex=60)
-    assert (await store.do(submit(Keys(), replace(ASKED, body=body)))).status == "new"
+    server.client.set("task:t1:body:mine", body, ex=60)
+    asked = replace(ASKED, body=body, ticket="mine")
+    assert (await store.do(submit(Keys(), asked))).status == "new"
     assert server.client.get("task:t1:body") == body
 
 
