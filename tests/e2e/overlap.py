@@ -1,4 +1,5 @@
-"""Whole grids spend nearly all of their time waiting; so their tests wait together.
+"""Whole grids spend nearly all of their time waiting; so their tests wait together. At the default
+limits all of them; at scaled ones, where there is less to wait for, as many as two cores can bear.
 
 ``@at_defaults`` and ``@scaled`` make a test of a scenario. The first such test that is asked starts
 the scenarios of all that were selected at those limits, each with a grid of its own; then each test
@@ -22,6 +23,9 @@ from tests.e2e.grid import Grid
 Scenario = Callable[[Grid], Awaitable[None]]
 Test = Callable[["Overlaps"], None]
 LIMIT_S = 500.0
+AT_ONCE = 4
+"""Scaled scenarios. Each starts half a dozen processes, and ten of them would be late with
+everything."""
 
 
 def at_defaults(scenario: Scenario) -> Test:
@@ -49,6 +53,8 @@ class Overlap:
 
     def __init__(self, scenarios: Iterable[Scenario], directory: Path, scale: float) -> None:
         self._scale = scale
+        every = tuple(scenarios)
+        self._room = asyncio.Semaphore(AT_ONCE if scale < 1 else len(every))
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="scenarios")
         self._thread.start()
@@ -56,7 +62,7 @@ class Overlap:
             scenario: asyncio.run_coroutine_threadsafe(
                 self._play(scenario, directory / f"grid-{number}"), self._loop
             )
-            for number, scenario in enumerate(scenarios)
+            for number, scenario in enumerate(every)
         }
 
     def outcome(self, scenario: Scenario) -> None:
@@ -71,7 +77,7 @@ class Overlap:
         self._loop.close()
 
     async def _play(self, scenario: Scenario, directory: Path) -> None:
-        async with Grid(directory, self._scale) as grid:
+        async with self._room, Grid(directory, self._scale) as grid:
             await scenario(grid)
 
     async def _shut(self) -> None:

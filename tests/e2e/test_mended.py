@@ -63,7 +63,7 @@ async def test_refused_twin(grid: Grid) -> None:
     grid.worker("esxi", engine, host=Host("pve1"))
     await grid.up("esxi")
     twin = grid.worker("twin", engine, worker_id="esxi", host=Host("pve2"), env=elsewhere)
-    await twin.says("[hello] refused: worker_id=esxi is held by host pve1")
+    await twin.says("[hello] refused: worker_id=esxi is held by host pve1", within_s=SLACK_S)
     (finding,) = await found(grid, "refused_twin", "diagnose ghosts")
     assert finding.what == (
         "host pve2 runs a worker under the name esxi, which pve1 holds; give it another name there"
