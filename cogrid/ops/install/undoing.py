@@ -122,6 +122,13 @@ _STILL_THERE = """\
 [ -d "$T/undo" ] || exit 76
 still "$1"
 """
+_IS_BACK = """\
+code=77
+! ctl --quiet is-active "$1" || code=75
+[ -d "$T" ] || exit 0
+exit "$code"
+"""
+"""Asked in this order, since the guard removes the directory and then ends."""
 _KEEP = """\
 mv "$T/undo" "$T/over" || exit 76
 rm -rf "$T"
@@ -175,11 +182,9 @@ class Undoing:
     def back(self) -> None:
         """Have everything taken back, and wait for that. StepError names what could not be."""
         end_s = time.monotonic() + BACK_S
-        script = '[ ! -d "$T" ] || : >"$T/back"'
+        self._run('[ ! -d "$T" ] || : >"$T/back"')
         while True:
-            self._run(script)
-            script = '[ -d "$T" ] || exit 0; ctl --quiet is-active "$1" || exit 77; exit 75'
-            done = self._run(script, GUARD_UNIT)
+            done = self._run(_IS_BACK, GUARD_UNIT)
             if not done.code:
                 return
             if done.code == _LEFT or time.monotonic() > end_s:
