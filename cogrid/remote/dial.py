@@ -14,6 +14,7 @@ from typing import Any
 import paramiko
 
 from cogrid.errors import HostError, HostFault
+from cogrid.remote.foreign import last_line, plain
 from cogrid.remote.settings import Settings
 from cogrid.remote.tap import Stream
 
@@ -64,8 +65,7 @@ class Proxy:
     def said(self) -> str:
         """The last line that it printed, such as what kept it from connecting."""
         self.close()
-        lines = self._printed.decode(errors="replace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return last_line(self._printed)
 
     def close(self) -> None:
         with self._closing:  # paramiko's thread closes it as well as ours
@@ -92,7 +92,7 @@ def _through(hop: Settings, timeout_s: float, before: paramiko.Transport) -> Str
         return before.open_channel("direct-tcpip", place, ("127.0.0.1", 0), timeout=timeout_s)
     except paramiko.ChannelException as error:
         raise HostError(
-            f"{hop.place} could not be reached from the jump host: {error.text}",
+            f"{hop.place} could not be reached from the jump host: {plain(error.text)}",
             f"on the jump host, try: nc -vz {hop.host_name} {hop.port}; its sshd must allow "
             "AllowTcpForwarding",
             host=hop.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cogrid.remote.foreign import last_line
 from cogrid.remote.session import Result
 
 PUT = """\
@@ -41,6 +42,6 @@ _WHY = {
 
 def why(done: Result) -> str:
     """What went wrong, with the host's own words."""
-    said = done.err.decode(errors="replace").strip().rpartition("\n")[2]
+    said = last_line(done.err)
     reason = _WHY.get(done.code, f"exit code {done.code}")
-    return f"{reason} ({ascii(said)[1:-1]})" if said else reason
+    return f"{reason} ({said})" if said else reason

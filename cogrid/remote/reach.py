@@ -14,6 +14,7 @@ from cogrid.errors import HostError, HostFault
 from cogrid.remote import greeting, host_key
 from cogrid.remote.access import Access
 from cogrid.remote.dial import Proxy, dial
+from cogrid.remote.foreign import plain
 from cogrid.remote.login import log_in
 from cogrid.remote.settings import Settings
 from cogrid.remote.tap import Tap
@@ -83,7 +84,7 @@ def _no_agreement(hop: Settings, transport: paramiko.Transport, tap: Tap) -> Hos
         return _not_ssh(hop, tap)
     if not tap.received and isinstance(tap.stream, Proxy):
         return HostError(
-            f"the ProxyCommand to {hop.place} ended without a connection: {tap.stream.said()!r}",
+            f"the ProxyCommand to {hop.place} ended without a connection: {tap.stream.said()}",
             f"run it by hand: {hop.proxy_command}",
             host=hop.name,
             kind=HostFault.UNREACHABLE,
@@ -97,7 +98,7 @@ def _no_agreement(hop: Settings, transport: paramiko.Transport, tap: Tap) -> Hos
 
 
 def _not_ssh(hop: Settings, tap: Tap) -> HostError:
-    begins = ascii(tap.received[:30].decode(errors="replace"))
+    begins = plain(tap.received[:30].decode(errors="replace"))
     return HostError(
         f"what answers at {hop.place} is no SSH server: it begins with {begins}",
         "give the port of its sshd: host:port",

@@ -15,6 +15,7 @@ import paramiko
 from cogrid.errors import HostError, HostFault
 from cogrid.remote.crew import Crew
 from cogrid.remote.exchange import Exchange, Late, Lost, Stopped
+from cogrid.remote.foreign import last_line, plain
 from cogrid.remote.script import END_GROUP, boot, header
 
 _OPEN_S = 30.0
@@ -139,7 +140,7 @@ class Session:
             return self._transport.open_session(timeout=timeout_s)
         except paramiko.ChannelException as error:
             raise self._error(
-                f"{self.place} opens no further session: {error.text}",
+                f"{self.place} opens no further session: {plain(error.text)}",
                 "its sshd limits them: look at MaxSessions there",
                 HostFault.UNREACHABLE,
             ) from error
@@ -174,9 +175,9 @@ class Session:
         )
 
     def _no_shell(self, noise: str) -> HostError:
-        last = ascii(noise.rpartition("\n")[2][:200]) if noise else "nothing"
+        printed = last_line(noise) or "nothing"
         return self._error(
-            f"the login shell on {self.place} never came to run /bin/sh; it printed {last}",
+            f"the login shell on {self.place} never came to run /bin/sh; it printed {printed}",
             "its login scripts or its shell end early: look at the user's entry in /etc/passwd, "
             ".bashrc and .profile",
             HostFault.SHELL,

@@ -12,6 +12,7 @@ from pathlib import Path
 import paramiko
 
 from cogrid.errors import HostError, HostFault
+from cogrid.remote.foreign import last_line
 from cogrid.remote.target import Target
 
 _READ_S = 10.0
@@ -68,8 +69,7 @@ def _ask_ssh(ssh: str, target: Target, config: Path | None) -> Config:
     except subprocess.TimeoutExpired:
         raise _unusable(target, f"`ssh -G` took longer than {_READ_S:g} s") from None
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-        raise _unusable(target, said)
+        raise _unusable(target, last_line(done.stderr))
     values: dict[str, tuple[str, ...]] = {}
     for line in done.stdout.decode(errors="surrogateescape").splitlines():
         keyword, _, value = line.partition(" ")

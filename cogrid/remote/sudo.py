@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from cogrid.errors import HostError, HostFault
 from cogrid.remote.answers import Asked
+from cogrid.remote.foreign import last_line
 from cogrid.remote.session import Result, Session, Through
 
 _TRIES = 3
@@ -98,8 +99,8 @@ def _words(how: str) -> str:
 
 def _said(answer: Result) -> str:
     """What sudo says itself, as text from another machine."""
-    last = answer.err.decode(errors="replace").strip().rpartition("\n")[2]
-    return f" (it says: {ascii(last)[1:-1]})" if last else ""
+    said = last_line(answer.err)
+    return f" (it says: {said})" if said else ""
 
 
 def _allow(user: str) -> str:

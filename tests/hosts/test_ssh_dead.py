@@ -81,7 +81,7 @@ def test_what_is_no_sshd(box: Host) -> None:
     with pytest.raises(HostError) as raised:
         connect(Target(box.ip, port=2305), way(box, limit_s=1))
     assert raised.value.kind is HostFault.NOT_SSH
-    assert "is no SSH server: it begins with '-ERR unknown command" in raised.value.message
+    assert "is no SSH server: it begins with -ERR unknown command" in raised.value.message
 
 
 def test_name_without_an_address(box: Host) -> None:

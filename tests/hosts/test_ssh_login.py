@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import time
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -210,6 +212,27 @@ def test_password_only_from_a_person(box: Host, tmp_path: Path) -> None:
         assert connection.run("id -un").text == "pat"
     place = f"pat@{box.ip}:22"
     assert pat.heard == [f"password {place}", f"password {place}, was wrong"]
+
+
+def test_secrets_are_nowhere(
+    box: Host, ann: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Passphrase and password, right and wrong: in no log at its most talkative, no traceback."""
+    words = ["wrong-phrase-4711", "right-phrase-4711", "wrong-word-4711"]
+    make_key(tmp_path / "secret", passphrase=words[1])
+    known(box, tmp_path)
+    person = Person([*words])
+    config = f"IdentityFile {tmp_path}/secret\nUser {ann}\nIdentitiesOnly yes"
+    caplog.set_level(logging.DEBUG)
+    logging.getLogger("paramiko").setLevel(logging.DEBUG)
+    try:
+        error = refused(Target(box.ip), access(tmp_path, config, asked=person.asked))
+    finally:
+        logging.getLogger("paramiko").setLevel(logging.CRITICAL)
+    assert person.words == []
+    assert "paramiko" in caplog.text
+    shown = "".join(traceback.format_exception(error)) + repr(person.asked) + caplog.text
+    assert "4711" not in shown.replace(str(tmp_path), "")
 
 
 # IPv6.

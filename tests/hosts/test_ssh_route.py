@@ -130,7 +130,7 @@ def test_proxy_command_that_fails(far: Host, tmp_path: Path) -> None:
     with pytest.raises(HostError) as raised:
         connect(Target("w1"), access(tmp_path, config))
     assert raised.value.kind is HostFault.UNREACHABLE
-    assert f"ended without a connection: 'no way to {far.ip} port 2222'" in raised.value.message
+    assert f"ended without a connection: no way to {far.ip} port 2222" in raised.value.message
 
 
 def test_everything_is_closed(box: Host, two: str, tmp_path: Path) -> None:

@@ -135,10 +135,11 @@ def test_password_is_nowhere(box: Host, caplog: pytest.LogCaptureFixture) -> Non
     logging.getLogger("paramiko").setLevel(logging.DEBUG)
     try:
         with login(box, "asks", Person([PASSWORD])) as connection:
-            run = threading.Thread(target=connection.run, args=("sleep 2",), kwargs={"root": True})
+            run = threading.Thread(target=connection.run, args=("sleep 59",), kwargs={"root": True})
             run.start()
-            until(lambda: box.ssh("pgrep -fc '^[s]leep 2' || true") != "0")
+            until(lambda: box.ssh("pgrep -fc '^[s]leep 59' || true") != "0")
             seen = box.ssh("ps -eo args; cat /proc/[0-9]*/cmdline | tr '\\0' ' '", user="free")
+            box.ssh("pkill -f '^[s]leep 59'")
             run.join()
             shown = repr(connection) + repr(vars(connection))
             with pytest.raises(HostError) as raised:
