@@ -58,7 +58,8 @@ def command(
 
     systemd and the unit, Python and cogrid, clock, memory and disk; and, asked from there: the
     engine, each model for one token, and Redis. Without a name: every [[host]], else every host
-    that a worker of the grid has told. Nothing is changed there.
+    that a worker of the grid has told; with --host a WORKER is one of that host's. Nothing is
+    changed there.
 
     With --trial: the worker that is installed there is started beside the one that runs, up to the
     end of its probes. It prints what it says, its exit code and what that means; it takes no name,

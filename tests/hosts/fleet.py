@@ -72,14 +72,17 @@ def a_fleet(places: dict[str, str], address: str, password: str, home: Path) -> 
         yield Fleet(hosts, server, address, config)
 
 
-def put_unit(host: Host, settings: UnitSettings, drop_in: str = "") -> Rendered:
-    """The unit's two files, as an installation writes them, and a drop-in."""
+def put_unit(host: Host, settings: UnitSettings, drop_in: str = "", home: str = "") -> Rendered:
+    """The unit's two files, as an installation writes them, and a drop-in. home: what ``~`` is."""
     files = render(settings)
-    host.write(files.unit_path, files.unit_text)
-    host.write(files.environment_path, files.environment_text, 0o600)
+    unit, environment = (
+        path.replace("~", home) for path in (files.unit_path, files.environment_path)
+    )
+    host.write(unit, files.unit_text)
+    host.write(environment, files.environment_text, 0o600)
     if drop_in:
-        (host.root / f"{files.unit_path[1:]}.d").mkdir(exist_ok=True)
-        host.write(f"{files.unit_path}.d/test.conf", drop_in)
+        (host.root / f"{unit[1:]}.d").mkdir(exist_ok=True)
+        host.write(f"{unit}.d/test.conf", drop_in)
     return files
 
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ import pytest
 
 from cogrid import __version__
 from cogrid.cli.main import run
+from cogrid.model.host import Scope
 from cogrid.model.task import State
 from cogrid.model.worker import WorkerState
 from cogrid.rules.exit_code import exit_meaning
@@ -27,7 +28,7 @@ from tests.hosts.fleet import ENGINE_PORT, Fleet, a_fleet, put_unit
 from tests.hosts.host import Host
 from tests.servers import VALKEY9
 from tests.wait import until
-from tests.worker.grid import a_grid
+from tests.worker.grid import Grid, a_grid
 
 SERVER = "192.168.73.2"
 PASSWORD = "a secret, 100%"
@@ -224,10 +225,17 @@ def test_a_trial_shows_the_start_and_leaves_the_worker_that_runs_alone(desk: Des
     assert (code, tried["code"], tried["as_unit"], tried["error"]) == (0, 0, True, None)
 
 
+@pytest.fixture
+async def grid(fleet: Fleet, tmp_path: Path) -> AsyncIterator[Grid]:
+    made = a_grid(fleet.server.url, tmp_path, 1.0)
+    yield made
+    made.store.close()
+    await asyncio.sleep(0)
+
+
 async def test_a_restart_drains_first_and_is_done_when_the_grid_has_seen_a_poll(
-    desk: Desk, tmp_path: Path
+    desk: Desk, grid: Grid
 ) -> None:
-    grid = a_grid(desk.fleet.server.url, tmp_path, 1.0)
     before = await grid.worker_is(WorkerState.READY, "snmod")
     await grid.submit("t1")
     await grid.in_state("t1", State.RUNNING)
@@ -363,6 +371,45 @@ def test_what_a_login_may_not_read_is_said(desk: Desk) -> None:
     assert "[redis] OK" in out
     assert "may not become the unit's user" in err
     assert PASSWORD not in out + err
+
+
+def test_a_worker_that_somebody_started_by_hand_is_found(desk: Desk) -> None:
+    host = desk.host("sneng")
+    host.write("/srv/worker.py", "import time; time.sleep(600)")
+    pid = host.ssh(
+        "setsid python3 /srv/worker.py --redis redis://:s3cret@x </dev/null >&0 2>&0 & echo $!"
+    )
+    try:
+        _, document = desk.told("sanity", "--timeout", "1s", hosts=("sneng",))
+    finally:
+        host.ssh(f"kill {pid}")
+    (found,) = (check for check in findings(document)["sneng"] if check["kind"] == "by_hand")
+    assert f"worker.py was started by hand as process {pid} of root" in found["what"]
+    assert found["mend"] == f"cogrid install-unit --host {host.ip}"
+    assert "s3cret" not in json.dumps(document)
+
+
+def test_units_of_a_users_own_manager(desk: Desk) -> None:
+    host = desk.host("snclk")
+    host.login("bob")
+    host.ssh("loginctl enable-linger bob; mkdir -p ~bob/.config/systemd/user ~bob/.config/cogrid")
+    settings = desk.fleet.settings(host, PASSWORD, id="bobs", scope=Scope.USER, engine="demo")
+    unit = put_unit(host, settings, home="/home/bob").unit_name
+    host.ssh("chown -R bob: ~bob/.config")
+    host.ssh(f"systemctl --user daemon-reload; systemctl --user enable -q {unit}", user="bob")
+    named = ("bob@snclk",)
+    one = ("--unit", unit, "--scope", "user", "--yes")
+    code, document = desk.told("host", "start", *one, hosts=named)
+    assert (code, document["acts"][0]["state"]) == (0, "running"), document
+    _, document = desk.told("host", "list", hosts=named)
+    assert [(u["scope"], u["worker"]) for u in document["hosts"][0]["units"]] == [
+        ("system", "snclk"), ("user", "bobs"),
+    ]  # fmt: skip
+    code, out, err = desk.ask("sanity", "bobs", "--trial", "10", hosts=named)
+    assert (code, "EXIT:0" in out, "[sanity] checking demo-echo ... OK" in out) == (0, True, True)
+    assert "may not become" not in err
+    code, document = desk.told("host", "stop", "--now", *one, hosts=named)
+    assert (code, document["acts"][0]["state"]) == (0, "stopped")
 
 
 def test_drift_is_told_with_the_lines_that_differ(desk: Desk) -> None:

@@ -47,12 +47,14 @@ def meant(
     configured: tuple[Host, ...],
     snapshot: Callable[[], Snapshot],
 ) -> tuple[Host, ...]:
-    """The hosts that were named, and those of the named workers; where nothing was, every
+    """The hosts that were named, else those of the named workers; where nothing was, every
     ``[[host]]``, else every host that a worker of the grid has told. snapshot: read where the
     configuration does not know enough. UsageError where there is none, NotFoundError for a worker
     that nobody knows."""
-    if named or workers:
-        return (*named, *_of_workers(workers, configured, snapshot))
+    if named:
+        return named
+    if workers:
+        return _of_workers(workers, configured, snapshot)
     if configured:
         return configured
     found = tuple(_of_worker(worker, ()) for worker in snapshot().workers if worker.host)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 
 from cogrid.model.host import Host, Role, Scope
@@ -72,11 +72,11 @@ def ask_host(host: Host, access: Access, wishes: Wishes) -> HostSeen:
     with connect(parse_target(host.address), access) as there:
         facts, began_s, ended_s = look(there)
         ahead_s = (facts.clock[1] - ended_s, facts.clock[0] - began_s)
-        units = [
-            unit for unit in facts.units if unit.role is Role.WORKER and wishes.means(unit.worker)
-        ]
+        facts = replace(facts, units=tuple(u for u in facts.units if wishes.means(u.worker)))
         probes = tuple(
-            probe_unit(there, facts, unit, wishes.limit_s, wishes.settings) for unit in units
+            probe_unit(there, facts, unit, wishes.limit_s, wishes.settings)
+            for unit in facts.units
+            if unit.role is Role.WORKER
         )
         bare = None if probes else probe_bare(there, wishes.redis)
     return HostSeen(host, facts, ahead_s, probes, bare)

@@ -31,6 +31,7 @@ def no_grid() -> Snapshot:
 
 def test_what_was_named_is_meant_and_the_grid_is_not_asked() -> None:
     assert meant((CORE,), (), (ESXI,), no_grid) == (CORE,)
+    assert meant((CORE,), ("esxi",), (ESXI,), no_grid) == (CORE,), "workers of that host"
     assert meant((), ("esxi",), (ESXI, CORE), no_grid) == (ESXI,)
     assert meant((), (), (ESXI, CORE), no_grid) == (ESXI, CORE)
 
@@ -38,7 +39,7 @@ def test_what_was_named_is_meant_and_the_grid_is_not_asked() -> None:
 def test_a_worker_is_found_by_the_name_that_its_machine_has_told() -> None:
     assert meant((), ("gpu",), (ESXI, CORE), lambda: GRID) == (CORE,)
     assert meant((), ("nas",), (ESXI, CORE), lambda: GRID) == (Host("nas.lan", id="nas"),)
-    assert meant((ESXI,), ("gpu", "gpu2"), (ESXI, CORE), lambda: GRID) == (ESXI, CORE)
+    assert meant((), ("esxi", "gpu", "gpu2"), (ESXI, CORE), lambda: GRID) == (ESXI, CORE)
 
 
 def test_without_a_configuration_every_host_that_workers_have_told() -> None:
