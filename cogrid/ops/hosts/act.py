@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from cogrid.errors import CogridError, Exit, HostError
 from cogrid.model.host import Host, Scope
 from cogrid.model.limits import Limits
-from cogrid.model.worker import Wish, Worker, WorkerState
-from cogrid.ops.drain import RUN, Step, drain, drained
+from cogrid.model.worker import Wish, Worker
+from cogrid.ops.drain import DRAIN, RUN, Step, drain, drained
 from cogrid.ops.hosts.acts import Act, Plan, Verb
 from cogrid.ops.hosts.logs import Trouble
 from cogrid.ops.hosts.machines import ask_each
@@ -155,6 +155,8 @@ class _One:
         self._limits = limits
         self._timing = timing
         self._say = say
+        self._asked = False
+        """A drain was asked of the worker at hand, by us and not by an operator before."""
 
     def do(self, verb: Verb, act: Act) -> Acted:
         """Drain, act, look, wait for the grid. What fails leaves the rest undone."""
@@ -181,6 +183,7 @@ class _One:
         limit_s = self._timing.drain_s
         if limit_s is None or self._grid is None or act.worker is None:
             return True
+        self._asked = True
         drain(self._grid, act.worker, limit_s + SPARE_S)
         end_s = time.monotonic() + limit_s
         for step in drained(self._grid, self._limits, act.worker):
@@ -239,8 +242,10 @@ class _One:
         return worker if worker and worker.lease_until_ms else None
 
     def _undrain(self, worker: Worker | None) -> None:
-        """The next process of that name is to take work, whatever became of this one."""
-        if self._grid is None or worker is None or worker.state is WorkerState.DRAINING:
+        """The next process of that name is to take work, whatever became of this one; unless an
+        operator had asked it not to."""
+        asked, self._asked = self._asked, False
+        if not asked or self._grid is None or worker is None or worker.wish.state == DRAIN:
             return
         by = operator()
         with contextlib.suppress(CogridError):
