@@ -119,7 +119,7 @@ def carry_out(
             grid = stack.enter_context(contextlib.closing(store())) if store else None
             there = stack.enter_context(connect(parse_target(host.address), access))
             one = _One(host, there, grid, limits, timing, say)
-            return tuple(one.do(plan.verb, act) for act in by_host[host])
+            return tuple(_done(one, plan.verb, act) for act in by_host[host])
 
     most = max((len(acts) for acts in by_host.values()), default=0)
     rounds = -(-len(busy) // timing.at_once) if busy else 0
@@ -128,6 +128,17 @@ def carry_out(
     lost = (_lost(by_host[answer.host], answer.error) for answer in answers if answer.error)
     acted = [act for answer in answers if answer.value for act in answer.value]
     return Done(plan.verb, False, (*acted, *(act for acts in lost for act in acts)), plan.troubles)
+
+
+def _done(one: _One, verb: Verb, act: Act) -> Acted:
+    """What Redis refuses, or a worker that is gone meanwhile, is that one unit's failure."""
+    try:
+        return one.do(verb, act)
+    except HostError:
+        raise
+    except CogridError as error:
+        hint = error.hint or None
+        return Acted(act.host, act.unit, act.worker, act.state, None, False, error.message, hint)
 
 
 def _lost(acts: Iterable[Act], error: HostError) -> list[Acted]:
@@ -163,7 +174,7 @@ class _One:
         acted = Acted(act.host, act.unit, act.worker, act.state, act.state, False)
         before = self._worker(act)
         try:
-            if verb is not Verb.START and before and not self._drain(act):
+            if verb is not Verb.START and before and not self._drain(act, before):
                 return replace(
                     acted,
                     error=f"{act.worker} still runs something after {self._timing.drain_s:g} s, so "
@@ -178,13 +189,14 @@ class _One:
             return acted
         return self._seen(act, acted, before.instance if before else "")
 
-    def _drain(self, act: Act) -> bool:
+    def _drain(self, act: Act, worker: Worker) -> bool:
         """Whether the worker has nothing left."""
         limit_s = self._timing.drain_s
         if limit_s is None or self._grid is None or act.worker is None:
             return True
-        self._asked = True
-        drain(self._grid, act.worker, limit_s + SPARE_S)
+        if worker.wish.state != DRAIN:
+            self._asked = True
+            drain(self._grid, act.worker, limit_s + SPARE_S)
         end_s = time.monotonic() + limit_s
         for step in drained(self._grid, self._limits, act.worker):
             if step.over:
@@ -245,7 +257,7 @@ class _One:
         """The next process of that name is to take work, whatever became of this one; unless an
         operator had asked it not to."""
         asked, self._asked = self._asked, False
-        if not asked or self._grid is None or worker is None or worker.wish.state == DRAIN:
+        if not asked or self._grid is None or worker is None:
             return
         by = operator()
         with contextlib.suppress(CogridError):
