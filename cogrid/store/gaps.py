@@ -35,10 +35,10 @@ ASKED = re.compile(r"([A-Z]+) (\S.*)", re.DOTALL)
 
 _NO_MEMBERS = ("HGETALL", "SMEMBERS", "SRANDMEMBER", "XRANGE", "XREVRANGE", "ZRANGE")
 _NOTHING: dict[str, Any] = {
-    **{command: [] for command in _NO_MEMBERS},
+    **dict.fromkeys(_NO_MEMBERS, ()),
     **dict.fromkeys(("EXISTS", "SCARD", "STRLEN", "ZCARD"), 0),
     **dict.fromkeys(("GET", "HGET", "ZRANK", "ZSCORE"), None),
-    **{command: [b"0", []] for command in ("SCAN", "ZSCAN")},
+    **dict.fromkeys(("SCAN", "ZSCAN"), (b"0", ())),
     "INFO": b"",
     "PTTL": -1,
     "TYPE": b"none",

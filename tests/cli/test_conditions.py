@@ -340,6 +340,9 @@ def freshen(stage: Stage) -> None:
     now_ms = stage.store.read(_clock())
     stage.redis.hset(stage.keys.reaper, "last_pass", now_ms)
     pipe = stage.redis.pipeline()
+    pipe.hset(stage.keys.task("wait1"), "queued_at", now_ms)
+    for queue in stage.redis.zrange(stage.keys.queues, 0, -1):
+        pipe.zadd(stage.keys.queues, {queue: now_ms})
     for name in stage.redis.zrange(stage.keys.workers, 0, -1):
         pipe.zadd(stage.keys.workers, {name: now_ms + 20_000})
         stamps = dict.fromkeys(("polled_at", "beat_at"), now_ms)
