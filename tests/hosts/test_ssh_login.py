@@ -120,6 +120,9 @@ def test_full_agent_and_one_named_key(box: Host, ann: str, tmp_path: Path, agent
     target = Target(box.ip, port=FEW_TRIES)
     with connect(target, access(tmp_path, config + "IdentitiesOnly yes")) as connection:
         assert connection.run("id -un").text == ann
+    stranger = config.replace(f"User {ann}", "User nobody-here") + "IdentitiesOnly yes"
+    error = refused(target, access(tmp_path, stranger))
+    assert f"it was offered {tmp_path}/good, and took none" in error.message
 
     (tmp_path / "good").unlink()
     (tmp_path / "good.pub").unlink()
