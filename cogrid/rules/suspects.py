@@ -34,6 +34,7 @@ KINDS = (WEDGED, FROZEN, EXCLUDED, TWIN)
 """The findings come in this order."""
 
 REFUSED = "refused"
+HELLO = "hello"
 _HOSTS = re.compile(r"name held by (.*), asked by (.*)")
 
 
@@ -45,11 +46,15 @@ def suspects(snapshot: Snapshot, limits: Limits) -> tuple[Finding, ...]:
 
 
 def twins(events: Iterable[Event]) -> tuple[Finding, ...]:
-    """Machines that asked for a name that another one holds, once for each pair."""
-    asked: Counter[tuple[str, str]] = Counter()
-    for event in events:
-        if event.edge == REFUSED:
-            asked[event.worker, event.reason] += 1
+    """Machines that asked for a name that another one holds, once for each pair. A process that was
+    let in later is none: it waited for one to end that it has replaced."""
+    every = tuple(events)
+    let_in = {event.token: event.at_ms for event in every if event.edge == HELLO}
+    asked = Counter(
+        (event.worker, event.reason)
+        for event in every
+        if event.edge == REFUSED and let_in.get(event.token, 0) < event.at_ms
+    )
     return tuple(sorted((_twin(*pair, times) for pair, times in asked.items()), key=_order))
 
 

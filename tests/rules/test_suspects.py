@@ -127,3 +127,13 @@ def test_a_name_that_two_machines_want_is_told_once() -> None:
     )
     assert found.evidence == f"refused 3 times of late; {reason}"
     assert found.mend == "cogrid worker run --id esxi-2"
+
+
+def test_a_process_that_was_let_in_at_last_is_no_twin() -> None:
+    """As that of a unit which waited for one that was started by hand to end."""
+    reason = "name held by esxi, asked by esxi"
+    refused = [Event(f"{n}-0", "refused", "", "esxi", "new", reason, n) for n in (1, 2)]
+    let_in = Event("3-0", "hello", "", "esxi", "new", "esxi", 3)
+    assert twins([*refused, let_in]) == twins([let_in, *reversed(refused)]) == ()
+    again = Event("4-0", "refused", "", "esxi", "new", reason, 4)
+    assert twins([*refused, let_in, again])[0].evidence == f"refused 1 time of late; {reason}"
