@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from cogrid.config import Config
     from cogrid.model.host import Host
     from cogrid.model.snapshot import Snapshot
+    from cogrid.store.address import Address
 
 
 def meant_hosts(
@@ -30,14 +31,24 @@ def read_grid(config: Config) -> Snapshot:
         return store.read(read_snapshot(store.keys, info=False, stray=True))
 
 
-def settings_of(config: Config) -> dict[str, str]:
-    """What a program of cogrid on another machine needs of this side's configuration, as its
-    environment."""
-    redis = config.redis
+def redis_for_hosts(config: Config) -> Address | None:
+    """The server that this side uses as other machines reach it; None where it is for this machine
+    only."""
+    from cogrid.cli.connect import address_for_hosts
+    from cogrid.errors import UsageError
+
+    try:
+        return address_for_hosts(config)
+    except UsageError:
+        return None
+
+
+def settings_for_hosts(config: Config, redis: Address | None) -> dict[str, str]:
+    """What a worker on another machine needs of this side's configuration, as its environment."""
     said = {
-        "COGRID_REDIS_URL": redis.url,
-        "COGRID_REDIS_USERNAME": redis.username,
-        "COGRID_REDIS_PASSWORD": redis.password,
-        "COGRID_REDIS_PREFIX": redis.prefix,
+        "COGRID_REDIS_URL": redis.shown if redis else "",
+        "COGRID_REDIS_USERNAME": (redis and redis.username) or "",
+        "COGRID_REDIS_PASSWORD": (redis and redis.password) or "",
+        "COGRID_REDIS_PREFIX": config.redis.prefix,
     }
     return {name: value for name, value in said.items() if value}

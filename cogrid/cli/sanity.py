@@ -61,9 +61,9 @@ def command(
     that a worker of the grid has told; with --host a WORKER is one of that host's. Nothing is
     changed there.
 
-    With --trial: the worker that is installed there is started beside the one that runs, up to the
-    end of its probes. It prints what it says, its exit code and what that means; it takes no name,
-    registers nothing and claims nothing.
+    With --trial: the worker that is installed there, as a unit or only as a program, is started
+    beside the one that runs, up to the end of its probes. Shown are what it says, its exit code and
+    what that means; it takes no name, registers nothing and claims nothing.
 
     \b
     cogrid sanity
@@ -74,15 +74,13 @@ def command(
     \b
     Exit codes: 3 something was found, 5 some hosts could not be asked.
     """
-    from cogrid.cli.connect import address_of
-    from cogrid.cli.fleet import meant_hosts, settings_of
+    from cogrid.cli.fleet import meant_hosts, redis_for_hosts, settings_for_hosts
     from cogrid.ops.sanity.ask import Wishes
     from cogrid.ops.sanity.report import sanity
 
     machines = meant_hosts(config, hosts, workers)
-    address = address_of(config)
-    redis = None if address.is_local else address
-    wishes = Wishes(trial or timeout, workers, redis, settings_of(config))
+    redis = redis_for_hosts(config)
+    wishes = Wishes(trial or timeout, workers, redis, settings_for_hosts(config, redis))
     if trial is not None:
         from cogrid.cli.sanity_trial import show_trials
 

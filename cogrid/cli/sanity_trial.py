@@ -39,9 +39,7 @@ def _print_end(tried: TriedHost, front: str) -> None:
             note(f"  → {tried.hint}")
         return
     if not tried.as_unit:
-        note(
-            f"{front}tried as this login, with this side's settings: it may not become the unit's "
-            "user"
-        )
+        why = "it may not become the unit's user" if tried.unit else "no unit is installed there"
+        note(f"{front}tried as this login, with this side's settings: {why}")
     print_line(f"{front}EXIT:{tried.code}")
     print_line(f"{front}{tried.meaning}{f': {tried.cure}' if tried.cure else ''}")

@@ -24,6 +24,7 @@ from cogrid.model.task import State
 from cogrid.model.worker import WorkerState
 from cogrid.rules.exit_code import exit_meaning
 from tests.conftest import needs
+from tests.hosts.carried import PLACE
 from tests.hosts.fleet import ENGINE_PORT, Fleet, a_fleet, put_unit
 from tests.hosts.host import Host
 from tests.servers import VALKEY9
@@ -39,6 +40,8 @@ PLACES = {
     "snlim": "192.168.73.14",
     "snclk": "192.168.73.15",
 }
+BARE = {"snbar": "192.168.73.16"}
+"""An engine and cogrid's program are there, and no unit."""
 GONE = "192.168.73.99"
 LIMIT = """\
 [Unit]
@@ -68,7 +71,7 @@ int clock_gettime(clockid_t which, struct timespec *now) {
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     needs(VALKEY9)
-    with a_fleet(PLACES, SERVER, PASSWORD, tmp_path_factory.mktemp("fleet")) as made:
+    with a_fleet(PLACES | BARE, SERVER, PASSWORD, tmp_path_factory.mktemp("fleet")) as made:
         with ThreadPoolExecutor(len(made.hosts)) as pool:
             list(pool.map(lambda host: _begin(made, host), made.hosts))
         yield made
@@ -76,6 +79,9 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 
 def _begin(fleet: Fleet, host: Host) -> None:
     """Its engine and its worker, with the fault that it is named for."""
+    if host.name in BARE:
+        host.ssh("systemctl start ollama")
+        return
     models = ("gemma3:1b", "llama3.2:1b") if host.name == "snmod" else ()
     settings = fleet.settings(host, PASSWORD, models=models)
     unit = put_unit(host, settings, LIMIT + FAILS if host.name == "snlim" else "").unit_name
@@ -135,7 +141,7 @@ class Desk:
 
     def address(self, name: str) -> str:
         user, at, host = name.rpartition("@")
-        return user + at + (GONE if host == "gone" else PLACES[host])
+        return user + at + {**PLACES, **BARE, "gone": GONE}[host]
 
     def host(self, name: str) -> Host:
         return next(host for host in self.fleet.hosts if host.name == name)
@@ -251,6 +257,24 @@ async def test_a_restart_drains_first_and_is_done_when_the_grid_has_seen_a_poll(
     after = await grid.worker_is(WorkerState.READY, "snmod")
     assert after.instance != before.instance
     assert after.wish.state == "run"
+
+
+def test_a_host_that_has_the_program_and_no_unit(desk: Desk) -> None:
+    host = desk.host("snbar")
+    pid = host.ssh(
+        f"setsid {PLACE}/bin/cogrid worker run --engine demo </dev/null >&0 2>&0 & echo $!"
+    )
+    try:
+        code, document = desk.told("sanity", hosts=("snbar",))
+        found = {check["kind"]: check for check in findings(document)["snbar"]}
+        assert (code, set(found)) == (3, {"no_unit", "by_hand"})
+        assert found["by_hand"]["mend"] == f"cogrid install-unit --host {host.ip}"
+        code, out, err = desk.ask("sanity", "--trial", "10", hosts=("snbar",))
+    finally:
+        host.ssh(f"kill {pid}")
+    assert (code, "EXIT:0" in out.splitlines()) == (0, True)
+    assert "no unit is installed there" in err
+    assert desk.fleet.server.client.exists("worker:snbar") == 0
 
 
 def test_what_would_be_done_is_shown_and_nothing_is_done(desk: Desk) -> None:

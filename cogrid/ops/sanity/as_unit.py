@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from cogrid.model.host import Scope
 from cogrid.ops.sanity.facts import HostFacts, UnitFacts
 from cogrid.remote.connection import Connection
+from cogrid.remote.session import Result
 
 GRACE_S = 8.0
 """For Python to start, before the clock of what it runs begins; then it is cut."""
@@ -50,6 +51,9 @@ class Ran:
     as_unit: bool
 
 
+Hear = Callable[[str], None]
+
+
 def run_as_unit(
     there: Connection,
     facts: HostFacts,
@@ -57,31 +61,50 @@ def run_as_unit(
     words: tuple[str, ...],
     limit_s: float,
     settings: Mapping[str, str],
-    on_line: Callable[[str], None] | None = None,
+    on_line: Hear | None = None,
     merged: bool = False,
 ) -> Ran:
     """Runs the words for at most limit_s and GRACE_S. settings: the environment where the unit's
     own cannot be had, because this login may not become its user. on_line: called with each line
     as it comes. merged: what it says on stderr comes between its output. HostError where the host
     fails."""
-    as_unit = unit.scope is Scope.USER or facts.root
+    if unit.scope is not Scope.USER and not facts.root:
+        # systemd reads $$ in a unit's command as $; here nobody does.
+        literal = tuple(word.replace("$$", "$") for word in words)
+        return run_as_login(there, literal, limit_s, settings, on_line, merged)
     cut_s = limit_s + GRACE_S
-    inner = (f"{cut_s:g}", *words)
-    cut = _CUT % (KILL_S, " 2>&1" if merged else "")
-    if as_unit:
-        args = (unit.scope, *_properties(unit, cut_s), "/bin/sh", "-s", "--", *inner)
-        result = there.run(
-            _AS_UNIT, *args, stdin=cut.encode(), timeout_s=cut_s + SSH_S, on_line=on_line
-        )
-    else:
-        exports = "".join(f"export {name}={shlex.quote(v)}\n" for name, v in settings.items())
-        literal = tuple(word.replace("$$", "$") for word in inner)
-        result = there.run(exports + cut, *literal, timeout_s=cut_s + SSH_S, on_line=on_line)
+    args = (unit.scope, *_properties(unit, cut_s), "/bin/sh", "-s", "--", f"{cut_s:g}", *words)
+    result = there.run(
+        _AS_UNIT, *args, stdin=_cut(merged).encode(), timeout_s=cut_s + SSH_S, on_line=on_line
+    )
+    return _ran(result, as_unit=True)
+
+
+def run_as_login(
+    there: Connection,
+    words: tuple[str, ...],
+    limit_s: float,
+    settings: Mapping[str, str],
+    on_line: Hear | None = None,
+    merged: bool = False,
+) -> Ran:
+    """The same as whom we log in, with these settings for its environment."""
+    cut_s = limit_s + GRACE_S
+    exports = "".join(f"export {name}={shlex.quote(text)}\n" for name, text in settings.items())
+    script = exports + _cut(merged)
+    result = there.run(script, f"{cut_s:g}", *words, timeout_s=cut_s + SSH_S, on_line=on_line)
+    return _ran(result, as_unit=False)
+
+
+def _cut(merged: bool) -> str:
+    return _CUT % (KILL_S, " 2>&1" if merged else "")
+
+
+def _ran(result: Result, as_unit: bool) -> Ran:
     out, told, code = result.out.decode(errors="replace").rpartition(_EXIT)
     if not told:
         out, code = code, str(result.code)
-    err = result.err.decode(errors="replace")
-    return Ran(_code(code), out, err, bool(told), as_unit)
+    return Ran(_code(code), out, result.err.decode(errors="replace"), bool(told), as_unit)
 
 
 def _code(text: str) -> int:

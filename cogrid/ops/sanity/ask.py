@@ -11,7 +11,7 @@ from importlib.resources import files
 from cogrid.model.host import Host, Role, Scope
 from cogrid.ops.sanity.facts import HostFacts
 from cogrid.ops.sanity.parse import parse_look
-from cogrid.ops.sanity.probe import Bare, Probe, probe_bare, probe_unit
+from cogrid.ops.sanity.probe import Bare, Probe, probe_bare, probe_program, probe_unit
 from cogrid.remote.access import Access
 from cogrid.remote.connection import Connection, connect
 from cogrid.remote.target import parse_target
@@ -41,8 +41,8 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class HostSeen:
-    """ahead_s: how far its clock is ahead of this side's: at least and at most. bare: where no unit
-    of a worker was there to be tried."""
+    """ahead_s: how far its clock is ahead of this side's: at least and at most. bare: where no
+    worker was there to be tried."""
 
     host: Host
     facts: HostFacts
@@ -78,5 +78,8 @@ def ask_host(host: Host, access: Access, wishes: Wishes) -> HostSeen:
             for unit in facts.units
             if unit.role is Role.WORKER
         )
+        if not probes and not facts.units and facts.programs:
+            program = facts.programs[0]
+            probes = (probe_program(there, host, program, wishes.limit_s, wishes.settings),)
         bare = None if probes else probe_bare(there, wishes.redis)
     return HostSeen(host, facts, ahead_s, probes, bare)

@@ -81,7 +81,8 @@ class UnitFacts:
 class HostFacts:
     """login: whom we are there. root: whether we may act as root. clock: seconds since 1970 by its
     clock, when the questions began and when they ended. pythons: each that it has, as its version.
-    engines: units that look like engines. Numbers are 0 where it did not say."""
+    programs: where cogrid is, whether or not a unit runs it. engines: units that look like engines.
+    Numbers are 0 where it did not say."""
 
     login: str
     root: bool
@@ -94,6 +95,7 @@ class HostFacts:
     memory_free_bytes: int = 0
     disks: tuple[Disk, ...] = ()
     gpu: bool = False
+    programs: tuple[str, ...] = ()
     engines: tuple[str, ...] = ()
     strays: tuple[Stray, ...] = ()
     units: tuple[UnitFacts, ...] = ()

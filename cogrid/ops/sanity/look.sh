@@ -2,8 +2,8 @@
 # $1: a word that begins each part's first line and that nothing else knows.
 # $2: the scope of further units, $3 and so on: their names.
 # Nobody's command line is printed: it may hold a password.
-# Parts: clock, who, host, init, python, memory, disk, gpu, engines, stray, and for each unit, in the
-# scope (system or user) that stands before its name: show, text, version, bus, files, rights,
+# Parts: clock, who, host, init, python, memory, disk, gpu, programs, stray, engines, and for each
+# unit, in the scope (system or user) that stands before its name: show, text, version, bus, files, rights,
 # journal.
 n=$1 scope=$2
 shift 2
@@ -35,6 +35,14 @@ done
 part gpu
 for sign in /proc/driver/nvidia/gpus/* /dev/nvidia0 /dev/nvhost-gpu /dev/kfd; do
     [ -e "$sign" ] && echo "$sign"
+done
+part programs
+for program in "$(command -v cogrid)" /opt/cogrid/current/bin/cogrid \
+    ~/.local/share/cogrid/current/bin/cogrid ~/.local/bin/cogrid ~/venv/bin/cogrid ~/.venv/bin/cogrid; do
+    [ -x "$program" ] && printf '%s\n' "$program"
+done
+for process in /proc/[0-9]*; do
+    tr '\000' '\n' 2>/dev/null <"$process/cmdline" | head -n 2 | grep '^/.*/cogrid$'
 done
 part stray
 for process in /proc/[0-9]*; do

@@ -22,7 +22,7 @@ def judge_probe(seen: HostSeen, probe: Probe, here: str) -> Iterator[HostCheck]:
     """One worker's unit. here: the version of cogrid on this side."""
     host, trial = seen.host, probe.trial
     if trial is None:
-        if runs(probe.unit):
+        if probe.unit is None or runs(probe.unit):
             yield _not_tried(host, probe)
         return
     yield _version(host, trial, here)
@@ -64,7 +64,8 @@ def _not_tried(host: Host, probe: Probe) -> HostCheck:
     meaning = exit_meaning(probe.ran.code)
     what = f"its program was tried there: it {meaning.what} (exit code {probe.ran.code})"
     mend = commands.trial(host)
-    return broken("not_tried", "unit", what, mend, probe.unit.name, probe.said)
+    name = probe.unit.name if probe.unit else ""
+    return broken("not_tried", "unit", what, mend, name, probe.said)
 
 
 def _version(host: Host, trial: Trial, here: str) -> HostCheck:

@@ -35,6 +35,7 @@ def parse_look(text: str, mark: str) -> HostFacts:
         memory_free_bytes=int(memory.get("MemAvailable", 0)) * 1024,
         disks=tuple(dict.fromkeys(_disks(_lines(parts, "disk")))),
         gpu=bool(_lines(parts, "gpu")),
+        programs=tuple(dict.fromkeys(_lines(parts, "programs"))),
         engines=tuple(_lines(parts, "engines")),
         strays=tuple(_strays(_lines(parts, "stray"))),
         units=tuple(_unit(parts, *words[1:]) for words in parts if words[0] == "show"),

@@ -11,8 +11,9 @@ from typing import TypeVar
 import msgspec
 
 from cogrid.engine.find import USUAL_PORTS
+from cogrid.model.host import Host
 from cogrid.model.trial import Trial
-from cogrid.ops.sanity.as_unit import Ran, run_as_unit
+from cogrid.ops.sanity.as_unit import Ran, run_as_login, run_as_unit
 from cogrid.ops.sanity.facts import HostFacts, UnitFacts
 from cogrid.remote.connection import Connection
 from cogrid.store.address import Address
@@ -32,9 +33,10 @@ exit 127
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A worker's unit tried out. trial: None where it printed none; ran says why."""
+    """A worker tried out. unit: None where only its program is there. trial: None where it printed
+    none; ran says why."""
 
-    unit: UnitFacts
+    unit: UnitFacts | None
     ran: Ran
     trial: Trial | None
 
@@ -75,9 +77,28 @@ def probe_unit(
     settings: Mapping[str, str],
 ) -> Probe:
     """The worker's start up to the end of its probes, by the cogrid that its unit runs."""
-    words = (*unit.argv, "--trial", f"{limit_s:g}", "--json", "--log-level", "warning")
-    ran = run_as_unit(there, facts, unit, words, limit_s, settings)
+    ran = run_as_unit(there, facts, unit, (*unit.argv, *_quiet(limit_s)), limit_s, settings)
     return Probe(unit, ran, _decoded(ran.out.strip().rpartition("\n")[2], Trial))
+
+
+def probe_program(
+    there: Connection, host: Host, program: str, limit_s: float, settings: Mapping[str, str]
+) -> Probe:
+    """The same of a host that has cogrid and no worker's unit, as whom we log in."""
+    words = (*as_worker(host, program), *_quiet(limit_s))
+    ran = run_as_login(there, words, limit_s, settings)
+    return Probe(None, ran, _decoded(ran.out.strip().rpartition("\n")[2], Trial))
+
+
+def as_worker(host: Host, program: str) -> tuple[str, ...]:
+    """The command of the worker that this host is to be."""
+    options = (("--id", host.id), ("--engine", host.engine), ("--models", ",".join(host.models)))
+    given = (word for option, text in options if text for word in (option, text))
+    return (program, "worker", "run", *given)
+
+
+def _quiet(limit_s: float) -> tuple[str, ...]:
+    return ("--trial", f"{limit_s:g}", "--json", "--log-level", "warning")
 
 
 def probe_bare(there: Connection, redis: Address | None) -> Bare | None:

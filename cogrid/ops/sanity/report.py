@@ -80,7 +80,7 @@ def judge(seen: HostSeen, here: str = __version__) -> Iterator[HostCheck]:
     yield from judge_host(seen)
     if not seen.facts.units and seen.facts.init == "systemd":
         yield judge_none(seen.host)
-    tried = {(probe.unit.scope, probe.unit.name): probe for probe in seen.probes}
+    tried = {(p.unit.scope, p.unit.name): p for p in seen.probes if p.unit}
     for unit in seen.facts.units:
         probe = tried.get((unit.scope, unit.name))
         yield from judge_unit(seen.host, seen.facts, unit, probe)

@@ -9,9 +9,10 @@ from cogrid.errors import Exit
 from cogrid.model.host import Host, Role
 from cogrid.ops.hosts.machines import Answer, ask_each
 from cogrid.ops.sanity import commands
-from cogrid.ops.sanity.as_unit import GRACE_S, SSH_S, run_as_unit
+from cogrid.ops.sanity.as_unit import GRACE_S, SSH_S, Ran, run_as_login, run_as_unit
 from cogrid.ops.sanity.ask import LOOK_S, WORKERS_A_HOST, Wishes, look
 from cogrid.ops.sanity.facts import HostFacts, UnitFacts
+from cogrid.ops.sanity.probe import as_worker
 from cogrid.remote.access import Access
 from cogrid.remote.connection import Connection, connect
 from cogrid.remote.target import parse_target
@@ -22,10 +23,10 @@ EXIT = "EXIT:"
 
 @dataclass(frozen=True, slots=True)
 class TriedHost:
-    """One worker's unit tried out, or why it was not. lines: everything it printed. code: with
-    which it ended; meaning says what that is, cure what to do. as_unit: it ran as the unit's user
-    with the unit's settings; else as whom we log in, with this side's, since that login may not
-    become another. error, hint: why it was not tried, else null."""
+    """One worker tried out, or why it was not. unit: null where only its program is there. lines:
+    everything it printed. code: with which it ended; meaning says what that is, cure what to do.
+    as_unit: it ran as the unit's user with the unit's settings; else as whom we log in, with this
+    side's. error, hint: why it was not tried, else null."""
 
     host: str
     unit: str | None
@@ -62,8 +63,11 @@ def try_out(
         with connect(parse_target(host.address), access) as there:
             facts = look(there)[0]
             units = [unit for unit in facts.units if _is_meant(unit, wishes)]
-            said = [_try(host, there, facts, unit, wishes, on_line) for unit in units]
-        return tuple(said) or (_none(host),)
+            if units:
+                return tuple(_try(host, there, facts, unit, wishes, on_line) for unit in units)
+            if facts.programs and not facts.units:
+                return (_try_program(host, there, facts.programs[0], wishes, on_line),)
+            return (_none(host),)
 
     each_s = wishes.limit_s + GRACE_S + SSH_S
     answers = ask_each(hosts, ask, access.connect_s + LOOK_S + WORKERS_A_HOST * each_s)
@@ -82,19 +86,41 @@ def _try(
     wishes: Wishes,
     on_line: Callable[[str, str], None],
 ) -> TriedHost:
-    def take(line: str) -> None:
+    limit_s = wishes.limit_s
+    words = (*unit.argv, "--trial", f"{limit_s:g}")
+    hear = _hearing(host, on_line)
+    ran = run_as_unit(there, facts, unit, words, limit_s, wishes.settings, hear, merged=True)
+    return _tried(host, unit.name, ran)
+
+
+def _try_program(
+    host: Host,
+    there: Connection,
+    program: str,
+    wishes: Wishes,
+    on_line: Callable[[str, str], None],
+) -> TriedHost:
+    limit_s = wishes.limit_s
+    words = (*as_worker(host, program), "--trial", f"{limit_s:g}")
+    hear = _hearing(host, on_line)
+    ran = run_as_login(there, words, limit_s, wishes.settings, hear, merged=True)
+    return _tried(host, None, ran)
+
+
+def _hearing(host: Host, on_line: Callable[[str, str], None]) -> Callable[[str], None]:
+    def hear(line: str) -> None:
         if not line.startswith(EXIT):
             on_line(host.address, line)
 
-    words = (*unit.argv, "--trial", f"{wishes.limit_s:g}")
-    ran = run_as_unit(
-        there, facts, unit, words, wishes.limit_s, wishes.settings, on_line=take, merged=True
-    )
+    return hear
+
+
+def _tried(host: Host, unit: str | None, ran: Ran) -> TriedHost:
     meaning = exit_meaning(ran.code)
     name = f" ({meaning.name})" if meaning.name else ""
     return TriedHost(
         host=host.address,
-        unit=unit.name,
+        unit=unit,
         code=ran.code,
         meaning=f"it {meaning.what}{name}",
         cure=meaning.cure or None,
@@ -104,7 +130,7 @@ def _try(
 
 
 def _none(host: Host) -> TriedHost:
-    error = f"no worker's unit is installed on {host.address}"
+    error = f"no worker is installed on {host.address}"
     hint = commands.install(host)
     return TriedHost(host.address, None, None, None, None, error=error, hint=hint)
 
