@@ -15,6 +15,7 @@ from cogrid.ops.install.grid import Grid
 from cogrid.ops.install.order import (
     Order,
     at_home,
+    authorities_path,
     base_of,
     state_directory,
     unit_settings,
@@ -30,7 +31,8 @@ STOP_S = 300.0
 """A unit has 150 s to stop, one with a longer drain asks for more."""
 
 _LOOK = """\
-unit=$1 environment=$2 base=$3
+unit=$1 environment=$2 base=$3 authorities=$4
+shift 4
 cat "$unit" 2>/dev/null
 printf '\\0'
 [ ! -e "$environment" ] || echo "$environment"
@@ -40,6 +42,10 @@ printf '\\0'
 grep -lF "$base/current/" "${unit%/*}"/*.service 2>/dev/null | grep -vxF "$unit"
 printf '\\0'
 [ ! -e "$base/current" ] || echo "$base"
+printf '\\0'
+[ ! -e "$authorities" ] || echo "$authorities"
+printf '\\0'
+for each; do [ ! -e "$each" ] || echo "$each"; done
 printf '\\0'
 """
 _REMOVE = """\
@@ -62,7 +68,8 @@ exit 0
 class Removal:
     """What would be removed. steps: in order, as an operator reads them; () where there is nothing.
     objections: where there are any, nothing is done. left: what stays, and why. everything: cogrid
-    itself goes too, since no other unit there uses it."""
+    itself goes too, since no other unit there uses it. beside: what goes with the unit and its
+    environment file."""
 
     host: Host
     shown: str
@@ -71,6 +78,7 @@ class Removal:
     steps: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     everything: bool = False
+    beside: tuple[str, ...] = ()
     known: bool = False
     seen: Seen = field(default_factory=Seen)
     login: Login | None = None
@@ -85,7 +93,8 @@ class Removal:
 @dataclass(frozen=True, slots=True)
 class There:
     """What of it stands there. others: units that use the same cogrid. base: where that is, ""
-    where there is none."""
+    where there is none. authorities: the file that Redis is checked against, "" where there is
+    none; all units of the host use it. kept: what the worker has kept for its next start."""
 
     text: str
     environment: str
@@ -93,6 +102,8 @@ class There:
     others: tuple[str, ...]
     base: str
     state: UnitState
+    authorities: str = ""
+    kept: tuple[str, ...] = ()
 
 
 def look(connection: Connection, host: Host, order: Order, grid: Grid) -> Removal:
@@ -127,14 +138,18 @@ def plan_removal(
     everything = bool(there.base) and not there.others
     here = seen.host.partition(".")[0].lower() == login.name.lower()
     ours = seen if here else Seen()
+    beside = (*there.kept, *([there.authorities] if everything and there.authorities else []))
     return Removal(
         host,
         shown,
         settings.unit_name,
         tuple(_objections(settings, there, force)),
-        tuple(_steps(settings, there, ours, known and (here or not seen.alive), everything)),
+        tuple(
+            _steps(settings, there, ours, known and (here or not seen.alive), everything, beside)
+        ),
         tuple(_left(settings, there, everything)),
         everything,
+        beside,
         known and (here or not seen.alive),
         ours,
         login,
@@ -143,7 +158,12 @@ def plan_removal(
 
 
 def _steps(
-    settings: UnitSettings, there: There, seen: Seen, known: bool, everything: bool
+    settings: UnitSettings,
+    there: There,
+    seen: Seen,
+    known: bool,
+    everything: bool,
+    beside: tuple[str, ...],
 ) -> Iterator[str]:
     if not (there.text or there.environment):
         return
@@ -152,7 +172,7 @@ def _steps(
         yield f"drain {settings.id}{runs}"
     if there.text:
         yield f"stop and disable {settings.unit_name}"
-    for path in filter(None, (there.text and settings.unit_path, there.environment)):
+    for path in filter(None, (there.text and settings.unit_path, there.environment, *beside)):
         yield f"remove {path}"
     if everything:
         yield f"remove cogrid itself from {there.base}"
@@ -189,9 +209,12 @@ def _there(connection: Connection, settings: UnitSettings, login: Login) -> Ther
     root = settings.scope is Scope.SYSTEM
     unit_path, environment_path = _paths(settings, login)
     base = base_of(settings.scope, login)
-    said = connection.run(_LOOK, unit_path, environment_path, base, root=root)
-    parts = [*said.out.decode(errors="replace").split("\0"), *("",) * 5]
-    text, environment, drop_ins, others, base, *_ = parts
+    said = connection.run(
+        _LOOK, unit_path, environment_path, base, authorities_path(settings.scope, login),
+        *_kept_by(settings, login), root=root,
+    )  # fmt: skip
+    parts = [*said.out.decode(errors="replace").split("\0"), *("",) * 7]
+    text, environment, drop_ins, others, base, authorities, kept, *_ = parts
     state = connection.run(
         'XDG_RUNTIME_DIR="${XDG_RUNTIME_DIR:-/run/user/$(id -u)}" exec systemctl "$@"',
         "--system" if root else "--user", *SHOW, settings.unit_name, root=root,
@@ -203,6 +226,8 @@ def _there(connection: Connection, settings: UnitSettings, login: Login) -> Ther
         tuple(others.split()),
         base.strip(),
         parse_state(state.text),
+        authorities.strip(),
+        tuple(kept.splitlines()),
     )
 
 
@@ -222,7 +247,7 @@ def carry_out(
         tell(f"drain {settings.id}")
         _named("drain", lambda: grid.drained(settings.id, lambda: None))
     tell(f"stop and remove {removal.unit}")
-    _named("remove", lambda: _remove(connection, settings, login))
+    _named("remove", lambda: _remove(connection, removal, settings, login))
     if removal.everything:
         tell("remove cogrid itself")
         left += _remove_cogrid(connection, removal)
@@ -241,14 +266,14 @@ def _named(step: str, do: Callable[[], object]) -> None:
         raise NotDoneError(step, error.message, error.hint) from error
 
 
-def _remove(connection: Connection, settings: UnitSettings, login: Login) -> None:
+def _remove(connection: Connection, removal: Removal, settings: UnitSettings, login: Login) -> None:
     root = settings.scope is Scope.SYSTEM
     done = connection.run(
         _REMOVE,
         "--system" if root else "--user",
         settings.unit_name,
         *_paths(settings, login),
-        *_kept_by(settings, login),
+        *removal.beside,
         timeout_s=STOP_S,
         root=root,
     )
