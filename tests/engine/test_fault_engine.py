@@ -20,7 +20,8 @@ from tests.wait import until_async
 async def running() -> AsyncIterator[str]:
     """``python -m cogrid.engine.fault``; its URL."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "cogrid.engine.fault", "--models", "a,b@embedding", "--tokens", "3",
+        sys.executable, "-m", "cogrid.engine.fault", "--models", "a,b@embedding=7", "--tokens", "3",
+        "--offers", "c=9",
         stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout is not None
@@ -28,6 +29,19 @@ async def running() -> AsyncIterator[str]:
     yield url
     process.send_signal(signal.SIGTERM)
     assert await asyncio.wait_for(process.wait(), 10) == 0
+
+
+async def test_models_have_sizes_and_others_can_be_pulled(running: str) -> None:
+    async with httpx.AsyncClient(base_url=running, timeout=10) as client:
+
+        async def sizes() -> dict[str, int]:
+            models = (await client.get("/api/tags")).json()["models"]
+            return {model["name"]: model["size"] for model in models}
+
+        assert await sizes() == {"a:latest": 1_000_000, "b:latest": 7}
+        for name, told in (("c", "success"), ("d", "file does not exist")):
+            assert told in (await client.post("/api/pull", json={"model": name})).text
+        assert await sizes() == {"a:latest": 1_000_000, "b:latest": 7, "c:latest": 9}
 
 
 async def test_switches_over_http(running: str) -> None:

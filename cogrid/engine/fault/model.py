@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 COMPLETION = ("completion", "tools", "thinking", "vision")
+SIZE_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,7 @@ class FaultModel:
     name: str
     capabilities: tuple[str, ...] = COMPLETION
     load_s: float = 0.0
-    size_bytes: int = 1_000_000
+    size_bytes: int = SIZE_BYTES
     vram_bytes: int = 0
     context: int = 4096
 
@@ -32,7 +33,8 @@ class FaultModel:
 
 
 def parse_model(text: str, load_s: float = 0.0) -> FaultModel:
-    """``name`` or ``name@capability+capability``."""
+    """``name[@capability+capability][=BYTES]``. ValueError."""
+    text, _, size = text.partition("=")
     name, _, capabilities = text.partition("@")
     named = tuple(capabilities.split("+")) if capabilities else COMPLETION
-    return FaultModel(name, named, load_s)
+    return FaultModel(name, named, load_s, int(size or SIZE_BYTES))
