@@ -21,16 +21,18 @@ def on_terminal(
     columns: int = 80,
     typed: str = "",
     cues: Sequence[tuple[str, str]] = (),
+    before: Sequence[str] = (),
     **env: str,
 ) -> tuple[int, str]:
     """``cogrid WORDS`` on a pseudo-terminal: its exit code and everything it showed. typed: what is
-    typed there at once. cues: what is typed as soon as something is shown, one after the other."""
+    typed there at once. cues: what is typed as soon as something is shown, one after the other.
+    before: what stands in front of its command line."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, columns, 0, 0))
     kept = {name: text for name, text in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
     process = subprocess.Popen(
         # Control-C is a signal only to those whose terminal it is.
-        ["setsid", "--ctty", sys.executable, "-m", "cogrid.cli.main", *words],
+        ["setsid", "--ctty", *before, sys.executable, "-m", "cogrid.cli.main", *words],
         stdin=theirs, stdout=theirs, stderr=theirs, env={**kept, "TERM": "xterm", **env},
     )  # fmt: skip
     os.close(theirs)
