@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from cogrid.errors import CogridError, Exit, HostError, UnreachableError
-from cogrid.model.host import Host
+from cogrid.model.host import Host, Scope
 from cogrid.model.limits import Limits
 from cogrid.ops.install.apply import NotDoneError, carry_out
 from cogrid.ops.install.grid import Grid
@@ -15,7 +15,7 @@ from cogrid.ops.install.inspect import Job, inspect
 from cogrid.ops.install.order import Order
 from cogrid.ops.install.plan import Objection, Plan
 from cogrid.ops.install.steps import INSTALL_S
-from cogrid.ops.install.undoing import Undoing
+from cogrid.ops.install.undoing import BACK_S, Undoing
 from cogrid.ops.operator import operator
 from cogrid.remote.access import Access
 from cogrid.remote.connection import Connection, connect
@@ -190,6 +190,8 @@ class _Work:
         self._access = access
         self._open_store = open_store
         self._say = say
+        self._at_work: dict[Target, Scope] = {}
+        """Hosts on which something is begun and not yet kept."""
 
     def all(self, found: tuple[Job | Lost, ...]) -> tuple[HostInstall, ...]:
         """What became of each, in their order."""
@@ -211,7 +213,7 @@ class _Work:
         try:
             answers = ask_all(tuple(by_target), ask, limit_s, AT_ONCE)
         except KeyboardInterrupt:
-            self._taken_back(found, by_target)
+            self._take_back()
             raise
         for (_, numbers), answer in zip(by_target.items(), answers, strict=True):
             if isinstance(answer, HostError):
@@ -226,9 +228,9 @@ class _Work:
             with connect(target, self._access) as connection, self._grid() as grid:
                 return self._done(connection, target, job, grid, begun_s)
         except NotDoneError as error:
+            if error.step == "begin":  # what is there may be another one's
+                self._at_work.pop(target, None)
             return _failed(shown, error.step, error, error.lines)
-        except UnreachableError:
-            raise
         except CogridError as error:
             return _failed(shown, "look", error)
 
@@ -246,28 +248,31 @@ class _Work:
         if not now.plan.steps:
             return _of(job.shown, now.plan, NOTHING)
         grid.tell(f"install-unit {job.plan.unit} on {job.shown} by {self.by}", job.settings.id)
+        self._at_work[target] = job.scope
         carry_out(connection, now, grid, tell, lambda: connect(target, self._access))
+        del self._at_work[target]
         return replace(
-            _of(job.shown, job.plan, INSTALLED), took_s=round(time.monotonic() - begun_s, 1)
+            _of(job.shown, now.plan, INSTALLED), took_s=round(time.monotonic() - begun_s, 1)
         )
 
     def _grid(self) -> Grid:
         return Grid(self._open_store(), self._order.config.limits)
 
-    def _taken_back(
-        self, found: tuple[Job | Lost, ...], by_target: dict[Target, list[int]]
-    ) -> None:
+    def _take_back(self) -> None:
         """After Ctrl-C: the connections are closed, so each host is at it already."""
-        for target, numbers in by_target.items():
-            job = found[numbers[0]]
-            assert isinstance(job, Job)
+        begun = dict(self._at_work)
+
+        def ask(target: Target) -> str:
             try:
                 with connect(target, self._access) as connection:
-                    Undoing(connection, job.scope).back()
+                    Undoing(connection, begun[target]).back()
             except CogridError as error:
-                self._say(target.shown, f"interrupted; {error.message}")
-            else:
-                self._say(target.shown, "interrupted; what was begun is taken back")
+                return error.message
+            return "what was begun is taken back"
+
+        for target, answer in zip(begun, ask_all(tuple(begun), ask, 2 * BACK_S), strict=True):
+            said = answer.message if isinstance(answer, HostError) else answer
+            self._say(target.shown, f"interrupted; {said}")
 
 
 def _unit_s(limits: Limits) -> float:

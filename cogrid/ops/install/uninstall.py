@@ -133,17 +133,17 @@ def uninstall(
             for number in by_target[target]:
                 removal, shown = found[number], results[number]
                 assert isinstance(removal, Removal)
-                grid.tell(
-                    f"uninstall-unit {removal.unit} on {removal.shown} by {by}",
-                    removal.settings.id,
-                )
+                event = f"uninstall-unit {removal.unit} on {removal.shown} by {by}"
                 try:
+                    grid.tell(event, removal.settings.id)
                     left = carry_out(
                         connection, removal, grid, lambda line: say(target.shown, line)
                     )
                     results[number] = replace(shown, state=REMOVED, left=left)
                 except NotDoneError as error:
                     results[number] = _failed(shown, error.step, error)
+                except UnreachableError as error:
+                    results[number] = _failed(shown, "begin", error)
         return True
 
     longest = max(map(len, by_target.values()), default=0)
