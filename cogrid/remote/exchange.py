@@ -48,7 +48,6 @@ class Exchange:
 
     def __init__(
         self,
-        channel: paramiko.Channel,
         mark: str,
         *,
         first: bytes = b"",
@@ -59,7 +58,6 @@ class Exchange:
     ) -> None:
         self.out = Kept(limit_bytes, on_line)
         self.err = Kept(limit_bytes)
-        self._channel = channel
         self._out_mark = Mark(mark)
         self._err_mark = Mark(mark)
         self._unsent = memoryview(first)
@@ -81,59 +79,57 @@ class Exchange:
         """What came before the mark: a login script's words, or why there was no shell."""
         return (self._out_mark.before + self._err_mark.before).decode(errors="replace").strip()
 
-    def run(self, deadline: float, stop: threading.Event) -> int:
+    def run(self, channel: paramiko.Channel, deadline: float, stop: threading.Event) -> int:
         """Until the command has ended and both outputs are at their end; its exit code, -1 when a
         signal ended it. deadline: on the monotonic clock. Late, Stopped, Lost."""
-        while not self._ended():
+        while not self._ended(channel):
             if stop.is_set():
                 raise Stopped
             left = deadline - time.monotonic()
             if left <= 0:
                 raise Late
-            busy = self._feed()
-            self._wait(min(left, _FEED_S if busy else _IDLE_S))
-            self._drain()
+            busy = self._feed(channel)
+            self._wait(channel, min(left, _FEED_S if busy else _IDLE_S))
+            self._drain(channel)
         self.out.end()
         self.err.end()
-        code = self._channel.recv_exit_status()
-        transport = self._channel.get_transport()
+        code = channel.recv_exit_status()
+        transport = channel.get_transport()
         if code == -1 and not transport.is_active():
             raise Lost
         return code
 
-    def _wait(self, wait_s: float) -> None:
-        if self._channel.eof_received:  # from then on it can always be read
-            self._channel.status_event.wait(wait_s)
+    def _wait(self, channel: paramiko.Channel, wait_s: float) -> None:
+        if channel.eof_received:  # from then on it can always be read
+            channel.status_event.wait(wait_s)
         else:
-            select.select([self._channel], [], [], wait_s)
+            select.select([channel], [], [], wait_s)
 
-    def _ended(self) -> bool:
-        channel = self._channel
+    def _ended(self, channel: paramiko.Channel) -> bool:
         if channel.recv_ready() or channel.recv_stderr_ready():
             return False
         return channel.closed or bool(channel.eof_received and channel.exit_status_ready())
 
-    def _drain(self) -> None:
+    def _drain(self, channel: paramiko.Channel) -> None:
         """Takes what has come; not more than some, since an endless output always has more."""
-        channel = self._channel
         for _ in range(_PIECES):
             if channel.recv_ready():
                 self.out.add(self._out_mark.after(channel.recv(_PIECE)))
             if channel.recv_stderr_ready():
                 self.err.add(self._err_mark.after(channel.recv_stderr(_PIECE)))
 
-    def _feed(self) -> bool:
+    def _feed(self, channel: paramiko.Channel) -> bool:
         """Sends what fits; whether there is more to send."""
-        while self._more() and self._channel.send_ready():
+        while self._more(channel) and channel.send_ready():
             with contextlib.suppress(OSError):  # it reads no more; how it ended is what counts
-                sent = self._channel.send(bytes(self._unsent[:_PIECE]))
+                sent = channel.send(bytes(self._unsent[:_PIECE]))
                 self._unsent = self._unsent[sent:]
                 continue
             self._sources.clear()
             self._unsent = memoryview(b"")
         return bool(self._unsent)
 
-    def _more(self) -> bool:
+    def _more(self, channel: paramiko.Channel) -> bool:
         while not self._unsent and self.begun and self._sources:
             self._unsent = memoryview(self._sources[0].read(_PIECE))
             if not self._unsent:
@@ -141,7 +137,7 @@ class Exchange:
         if not self._unsent and not self._sources and not self._closed:
             self._closed = True
             with contextlib.suppress(OSError):
-                self._channel.shutdown_write()
+                channel.shutdown_write()
         return bool(self._unsent)
 
 

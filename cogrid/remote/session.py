@@ -79,21 +79,21 @@ class Session:
         the shell never starts; what it started is then ended there."""
         mark = secrets.token_hex(8)
         deadline = time.monotonic() + timeout_s
-        with self._channel(timeout_s, named(script)) as channel:
-            exchange = Exchange(
-                channel,
-                mark,
-                first=through.first,
-                header=header(mark, script, args),
-                stdin=stdin,
-                limit_bytes=limit_bytes,
-                on_line=on_line,
-            )
-            channel.exec_command(boot(mark, through.command))
+        exchange = Exchange(
+            mark,
+            first=through.first,
+            header=header(mark, script, args),
+            stdin=stdin,
+            limit_bytes=limit_bytes,
+            on_line=on_line,
+        )
+        with self._crew.busy():
             try:
-                code = exchange.run(deadline, self._crew.stop)
+                with self._channel(timeout_s, named(script)) as channel:
+                    channel.exec_command(boot(mark, through.command))
+                    code = exchange.run(channel, deadline, self._crew.stop)
             except BaseException:
-                channel.close()  # an endless output would have the connection for itself
+                # After its channel is closed: an endless output has the connection for itself.
                 self._end(exchange.group, through)
                 raise
         if not exchange.begun:
@@ -104,36 +104,39 @@ class Session:
     def plain(self, command: str, stdin: bytes = b"", *, pty: bool = False) -> Result:
         """Runs a command by the login shell itself, for its exit code. HostError."""
         deadline = time.monotonic() + _PLAIN_S
-        with self._channel(_PLAIN_S, named(command)) as channel:
+        exchange = Exchange("", first=stdin, limit_bytes=_PLAIN_BYTES)
+        with self._crew.busy(), self._channel(_PLAIN_S, named(command)) as channel:
             if pty:
                 channel.get_pty()
-            exchange = Exchange(channel, "", first=stdin, limit_bytes=_PLAIN_BYTES)
             channel.exec_command(command)
-            code = exchange.run(deadline, self._crew.stop)
+            code = exchange.run(channel, deadline, self._crew.stop)
         return Result(code, exchange.out.data, exchange.err.data, False)
 
     @contextlib.contextmanager
     def _channel(self, timeout_s: float, what: str) -> Iterator[paramiko.Channel]:
         """A channel of the connection, and every way in which it can fail as a HostError."""
-        until_s = min(timeout_s + _SLACK_S + _END_S, threading.TIMEOUT_MAX)
-        guard = threading.Timer(until_s, self._transport.close)
+        deadline = time.monotonic() + timeout_s
+        guard = threading.Timer(
+            min(timeout_s + _SLACK_S, threading.TIMEOUT_MAX), self._transport.close
+        )
         guard.daemon = True
-        with self._crew.busy():
-            guard.start()
+        guard.start()
+        try:
+            channel = self._open(min(timeout_s, _OPEN_S))
             try:
-                channel = self._open(min(timeout_s, _OPEN_S))
-                try:
-                    yield channel
-                finally:
-                    channel.close()
-            except Late:
-                raise self._late(timeout_s, what) from None
-            except Stopped:
-                raise self._stopped(what) from None
-            except (Lost, paramiko.SSHException, EOFError, OSError) as error:
-                raise self._lost(what) from error
+                yield channel
             finally:
-                guard.cancel()
+                channel.close()
+        except Late:
+            raise self._late(timeout_s, what) from None
+        except Stopped:
+            raise self._stopped(what) from None
+        except (Lost, paramiko.SSHException, EOFError, OSError) as error:
+            if time.monotonic() > deadline:
+                raise self._late(timeout_s, what) from error
+            raise self._lost(what) from error
+        finally:
+            guard.cancel()
 
     def _open(self, timeout_s: float) -> paramiko.Channel:
         try:

@@ -24,6 +24,8 @@ _DEFAULTS = {
     "globalknownhostsfile": ("/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2",),
 }
 """OpenSSH's own, see ssh_config(5), for what paramiko leaves out."""
+_WAYS = ("proxycommand", "proxyjump")
+"""Keywords of which OpenSSH tells nothing where they are "none"; paramiko has that, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,7 @@ class Config:
         return tuple(value for value in self.values.get(keyword, ()) if value.lower() != "none")
 
     def one(self, keyword: str, default: str = "") -> str:
-        """The value, ``default`` where there is none; "none" counts as no value where that is
-        what the keyword means by it."""
+        """The value, ``default`` where there is none."""
         return next(iter(self.values.get(keyword, ())), default)
 
     def yes(self, keyword: str) -> bool:
@@ -90,7 +91,11 @@ def _ask_paramiko(target: Target, config: Path | None) -> Config:
     except (paramiko.ConfigParseError, ImportError) as error:  # ImportError: a Match exec
         raise _unusable(target, str(error)) from error
     values = _DEFAULTS | {"user": (getpass.getuser(),)}
-    values |= {keyword: _several(value) for keyword, value in found.items()}
+    values |= {
+        keyword: _several(value)
+        for keyword, value in found.items()
+        if keyword not in _WAYS or str(value).lower() != "none"
+    }
     return Config(values)
 
 
