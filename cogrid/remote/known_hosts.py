@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import contextlib
 import fnmatch
 import hashlib
@@ -132,7 +131,7 @@ def _parse(line: str, file: Path, number: int) -> Entry | None:
     names, kind, encoded = fields[:3]
     try:
         key = base64.b64decode(encoded, validate=True)
-    except binascii.Error:
+    except ValueError:  # also what is not even ASCII
         return None
     return Entry(marker, names, kind, key, file, number)
 
@@ -151,7 +150,7 @@ def _hashed(name: str, like: str) -> str:
     salt = like.removeprefix(_HASHED).partition("|")[0]
     try:
         key = base64.b64decode(salt, validate=True)
-    except ValueError:  # also what is not even ASCII
+    except ValueError:
         return ""
     digest = hmac.new(key, name.encode(), hashlib.sha1).digest()
     return f"{_HASHED}{salt}|{base64.b64encode(digest).decode()}"

@@ -38,6 +38,7 @@ ECDSA = "ecdsa-sha2-nistp256"
     ("text", "port", "standing"),
     [
         ("", 22, Standing.UNKNOWN),
+        ("esxi ssh-ed25519 鍵\n|1|鍵|鍵 ssh-ed25519 AAAA\n" + a_line("esxi"), 22, Standing.KNOWN),
         (a_line("esxi"), 22, Standing.KNOWN),
         (a_line("ESXI"), 22, Standing.KNOWN),
         (a_line("other,esxi,192.168.0.41"), 22, Standing.KNOWN),

@@ -41,6 +41,9 @@ Host b1
     ProxyCommand none
 Host b2
     ProxyJump elsewhere
+Host direct
+    ProxyJump none
+    ProxyCommand none
 Host ring1
     ProxyJump ring2
 Host ring2
@@ -100,6 +103,11 @@ def test_defaults(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not plain.accept_new
     assert plain.connect_s == 0
     assert plain.user
+
+
+def test_a_way_that_is_none_is_none(config: Path) -> None:
+    direct = read(Target("direct"), config)
+    assert (direct.jumps, direct.proxy_command) == ((), "")
 
 
 def test_tokens_in_values(config: Path) -> None:
