@@ -205,9 +205,9 @@ def test_engine_and_models_are_asked_from_the_host_itself(desk: Desk) -> None:
 
 def _requests(host: Host) -> list[dict[str, Any]]:
     """What the host's engine was asked."""
-    return list(
-        json.loads(host.ssh(f"curl -s http://127.0.0.1:{ENGINE_PORT}/fault/requests"))["requests"]
-    )
+    url = f"http://127.0.0.1:{ENGINE_PORT}/fault/requests"
+    ask = f"import urllib.request as web; print(web.urlopen('{url}').read().decode())"
+    return list(json.loads(host.ssh(f'python3 -c "{ask}"'))["requests"])
 
 
 def test_a_trial_shows_the_start_and_leaves_the_worker_that_runs_alone(desk: Desk) -> None:
@@ -356,7 +356,12 @@ def test_following_goes_on_without_a_dead_host_and_ends_cleanly(desk: Desk) -> N
             process.kill()
             process.wait()
         assert "Traceback" not in noted.to_its_end()
-    until(lambda: not kept.ssh("pgrep -x journalctl", check=False), 10, "journalctl to end there")
+    until(lambda: not _follows(kept), 10, "journalctl to end there")
+
+
+def _follows(host: Host) -> bool:
+    """Whether somebody still reads its journal."""
+    return bool(host.ssh("grep -lx journalctl /proc/[0-9]*/comm 2>/dev/null; true"))
 
 
 class Heard:
