@@ -22,7 +22,7 @@ demo: $(RUNTIME)
 	./demo.sh $(BIN)/cogrid
 
 test: lint wheel
-	$(BIN)/pytest -rs
+	./tests/run.sh $(BIN)/pytest
 
 proof: $(DEV)
 	$(BIN)/pytest -rs -m proof
