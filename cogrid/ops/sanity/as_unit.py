@@ -20,12 +20,15 @@ SSH_S = 15.0
 """For everything around it."""
 
 _AS_UNIT = """\
+# a program, run as its unit runs it
 as_root=
 [ "$1" = user ] || [ "$(id -u)" = 0 ] || as_root='sudo -n'
 export XDG_RUNTIME_DIR="${XDG_RUNTIME_DIR:-/run/user/$(id -u)}"
 shift
 exec $as_root systemd-run "$@"
 """
+_AS_LOGIN = "# a program, run as this login\n"
+"""Messages name a script by its first line, where no setting may stand: it may be a secret."""
 _CUT = """\
 limit=$1
 shift
@@ -91,7 +94,7 @@ def run_as_login(
     """The same as whom we log in, with these settings for its environment."""
     cut_s = limit_s + GRACE_S
     exports = "".join(f"export {name}={shlex.quote(text)}\n" for name, text in settings.items())
-    script = exports + _cut(merged)
+    script = _AS_LOGIN + exports + _cut(merged)
     result = there.run(script, f"{cut_s:g}", *words, timeout_s=cut_s + SSH_S, on_line=on_line)
     return _ran(result, as_unit=False)
 
