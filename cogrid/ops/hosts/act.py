@@ -122,9 +122,8 @@ def carry_out(
             return tuple(_done(one, plan.verb, act) for act in by_host[host])
 
     most = max((len(acts) for acts in by_host.values()), default=0)
-    rounds = -(-len(busy) // timing.at_once) if busy else 0
     a_unit_s = (timing.drain_s or 0.0) + SYSTEMCTL_S + SEEN_S
-    answers = ask_each(busy, ask, rounds * (access.connect_s + most * a_unit_s), timing.at_once)
+    answers = ask_each(busy, ask, access.connect_s + most * a_unit_s, timing.at_once)
     lost = (_lost(by_host[answer.host], answer.error) for answer in answers if answer.error)
     acted = [act for answer in answers if answer.value for act in answer.value]
     return Done(plan.verb, False, (*acted, *(act for acts in lost for act in acts)), plan.troubles)

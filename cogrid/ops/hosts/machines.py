@@ -27,13 +27,15 @@ class Answer(Generic[T]):
 
 
 def ask_each(
-    hosts: Iterable[Host], ask: Callable[[Host], T], limit_s: float, at_once: int = 32
+    hosts: Iterable[Host], ask: Callable[[Host], T], each_s: float, at_once: int = 32
 ) -> tuple[Answer[T], ...]:
     """One answer a machine, in order; a host that is dead holds up none of the others. Two of
-    ``hosts`` that are one machine are asked once."""
+    ``hosts`` that are one machine are asked once. each_s: the most that one may take; those that
+    wait for their turn have theirs."""
     by_target: dict[Target, Host] = {}
     for host in hosts:
         by_target.setdefault(parse_target(host.address), host)
+    limit_s = -(-len(by_target) // at_once) * each_s
     answers = ask_all(tuple(by_target), lambda target: ask(by_target[target]), limit_s, at_once)
     return tuple(
         Answer(host, None, answer) if isinstance(answer, HostError) else Answer(host, answer)

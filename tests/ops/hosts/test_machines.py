@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from cogrid.errors import NotFoundError, UsageError
@@ -9,7 +11,7 @@ from cogrid.model.host import Host, Role
 from cogrid.model.names import WorkerId
 from cogrid.model.snapshot import Snapshot
 from cogrid.model.worker import Worker
-from cogrid.ops.hosts.machines import meant
+from cogrid.ops.hosts.machines import ask_each, meant
 
 ESXI = Host("ann@192.168.0.41", id="esxi")
 CORE = Host("ai-core")
@@ -54,3 +56,14 @@ def test_nothing_to_ask_is_said() -> None:
         meant((), ("nobody",), (), lambda: GRID)
     with pytest.raises(UsageError, match="never told"):
         meant((), ("old",), (), lambda: Snapshot(1, (a_worker("old", ""),)))
+
+
+def test_who_waits_for_a_turn_has_the_time_of_one() -> None:
+    def slow(host: Host) -> str:
+        time.sleep(0.1)
+        return host.address
+
+    hosts = [Host(f"host{number}") for number in range(4)]
+    answers = ask_each(hosts, slow, each_s=0.3, at_once=1)
+    assert [answer.value for answer in answers] == [host.address for host in hosts]
+    assert ask_each((), slow, each_s=0.4) == ()
