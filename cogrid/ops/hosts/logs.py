@@ -15,7 +15,6 @@ from cogrid.remote.connection import Connection, connect
 from cogrid.remote.target import parse_target
 
 READ_S = 30.0
-READ_BYTES = 32 << 20
 
 JOURNAL = """\
 as_root=
