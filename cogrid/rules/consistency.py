@@ -1,7 +1,7 @@
 """Whether what stands in the lists of the grid agrees with what the tasks say of themselves.
 
 A task that is not over stands once in ``grid:due`` and in exactly one of: a queue (pending), one
-worker's set (running), neither (waiting). What a stopped script has left behind is found here; the
+worker's set (running), neither (waiting). What a stopped script has left behind is found here:
 a pass over everything (``cogrid reaper --once``) drops what no task confirms; a task that
 contradicts itself can only be ended.
 """
