@@ -7,8 +7,10 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +23,9 @@ from cogrid.store.task_hashes import read_tasks
 from cogrid.store.tasks import Submission, submit
 from tests.hosts.installing import (
     ENVIRONMENT,
+    HERE,
     PASSWORD,
+    SCALE,
     UNIT,
     First,
     Site,
@@ -32,6 +36,7 @@ from tests.hosts.installing import (
     old_workers,
     without_processes,
 )
+from tests.servers import free_port
 from tests.wait import until
 
 pytestmark = pytest.mark.timeout(300)
@@ -153,6 +158,45 @@ def test_a_worker_that_does_not_start_is_taken_back_with_its_last_words(site: Si
     assert "it was taken back: the host is as it was" in host.error
     assert "no luck today" in host.journal
     assert without_processes(site.fingerprint()) == before
+
+
+def test_the_line_that_cogrid_up_prints_makes_this_host_its_worker(
+    site: Site, tmp_path: Path
+) -> None:
+    """Without a password in it, and without any other setting than where cogrid up runs."""
+    env = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("COGRID_")},
+        "XDG_STATE_HOME": str(tmp_path),
+        "COGRID_TIME_SCALE": SCALE,
+        "COGRID_COORDINATOR_LISTEN": f"{HERE}:{free_port()}",
+        "XDG_CACHE_HOME": site.cache["XDG_CACHE_HOME"],
+    }
+    words = [sys.executable, "-m", "cogrid.cli.main", "up", "--listen", f"{HERE}:{free_port()}"]
+    with subprocess.Popen(
+        words, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=tmp_path
+    ) as up:
+        try:
+            assert up.stdout
+            lines = iter(up.stdout.readline, "")
+            line = next(each for each in lines if "another machine" in each)
+            password = (tmp_path / "cogrid/valkey/password").read_text().strip()
+            assert line.split()[2:] == ["cogrid", "install-unit", "--host", "USER@MACHINE"]
+            done = subprocess.run(
+                site.words("install-unit", "--id", "esxi", "--engine", "demo", "--yes", "--json"),
+                env=env, capture_output=True, text=True, check=False, cwd=tmp_path,
+                stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+            assert password not in done.stdout + done.stderr
+            listed = subprocess.run(
+                [sys.executable, "-m", "cogrid.cli.main", "worker", "list", "--json"],
+                env=env, capture_output=True, text=True, check=True, cwd=tmp_path,
+            )  # fmt: skip
+            workers = {each["id"]: each for each in json.loads(listed.stdout)["workers"]}
+            assert workers["esxi"]["health"] == "healthy"
+        finally:
+            up.terminate()
+            site.install(force=True)
 
 
 # What the user's own manager runs.
