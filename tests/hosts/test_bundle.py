@@ -25,8 +25,6 @@ from cogrid.ops.delivery.stage import (
     remove,
     stage,
     switch,
-    switch_back,
-    unstage,
 )
 from cogrid.remote.connection import Connection, connect
 from tests.hosts.host import Host, bring_up
@@ -98,7 +96,7 @@ def test_from_a_bare_host_to_a_cogrid_that_runs(
         assert staged.fresh
         assert told[0].startswith("sending ")
         assert not bare.ssh("ls /opt/cogrid").count("current"), "it is not yet in use"
-        assert switch(there, staged).changed
+        assert switch(there, staged) == ""
         found = read_installed(there, Scope.SYSTEM, python)
         assert (found.version, found.works) == (__version__, f"cogrid, version {__version__}")
 
@@ -106,7 +104,7 @@ def test_from_a_bare_host_to_a_cogrid_that_runs(
         monkeypatch.setattr(bundling, "_tar", lambda _: pytest.fail("it was sent again"))
         again = stage(there, bundle, Scope.SYSTEM)
         assert (again.fresh, again.name) == (False, staged.name)
-        assert not switch(there, again).changed
+        assert switch(there, again) == staged.name
 
         # The same wheels from a directory, without pip and without a network.
         monkeypatch.setattr(Pip, "_run", lambda *_: pytest.fail("pip was run"))
@@ -129,29 +127,25 @@ def test_from_a_bare_host_to_a_cogrid_that_runs(
 def test_a_user_without_rights_has_one_of_their_own(
     bare: Host, small: Callable[..., Bundle]
 ) -> None:
-    before = looks(bare)
     with log_in(bare, "bob") as there:
         staged = stage(there, small("0.3.0"), Scope.USER)
-        switched = switch(there, staged)
+        assert switch(there, staged) == ""
         assert staged.program == "/home/bob/.local/share/cogrid/current/bin/cogrid"
         assert bare.ssh(f"{staged.program} --version", user="bob") == "cogrid, version 0.3.0"
         assert bare.ssh("find /home/bob/.local ! -user bob") == ""
-        switch_back(there, switched)
-        unstage(there, staged)
-    assert looks(bare) == before
+        assert remove(there, Scope.USER, staged.python).removed == (staged.name,)
+    assert bare.ssh(f"ls -A {BOBS}") == ""
 
 
 def test_a_new_version_and_back_again(bare: Host, small: Callable[..., Bundle]) -> None:
     with log_in(bare, "bob") as there:
-        names, pythons = [], small("0.4.0").python
+        names: list[str] = []
+        pythons = small("0.4.0").python
         for version in ("0.4.0", "0.4.1", "0.4.2"):
             staged = stage(there, small(version), Scope.USER)
-            switched = switch(there, staged)
+            assert switch(there, staged) == (names[-1] if names else "")
             names.append(staged.name)
-        assert switched.before == names[1]
-        switch_back(there, switched)
-        assert read_installed(there, Scope.USER, pythons).current == names[1]
-        switch(there, staged)
+        assert read_installed(there, Scope.USER, pythons).current == names[2]
         assert prune(there, Scope.USER, pythons) == (names[0],)
         installed = read_installed(there, Scope.USER, pythons)
         assert {each.name for each in installed.versions} == set(names[1:])
@@ -268,5 +262,4 @@ def test_a_connection_that_is_cut_leaves_nothing(bare: Host, small: Callable[...
     with log_in(bare, "ada") as there:
         staged = stage(there, bundle, Scope.USER)
         assert staged.fresh
-        unstage(there, staged)
-    assert looks(bare) == before
+        assert remove(there, Scope.USER, staged.python).removed == (staged.name,)

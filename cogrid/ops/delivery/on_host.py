@@ -112,7 +112,7 @@ def stage(
         final, upload = place / "versions" / name, Upload(stall_s)
         if is_ready(final, version):
             upload.drain()
-            return {"base": str(place), "fresh": False, "made": []}
+            return {"base": str(place), "fresh": False}
         try:
             sweep(place)
             check(place, needed_bytes)
@@ -126,21 +126,7 @@ def stage(
             remove_tree(final)
             unmake(made)
             raise
-    return {"base": str(place), "fresh": True, "made": [str(each) for each in made]}
-
-
-def unstage(base: str, name: str, made: list[str]) -> dict[str, Any]:
-    """Take one away again that is not current, and those of the directories made for it that are
-    empty then."""
-    place = base_of(base)
-    if not place.exists():
-        return {}
-    with lock(place):
-        if current(place) == name:
-            raise RefusalError("current", f"{place / 'versions' / name} is the one in use")
-        remove_tree(place / "versions" / name)
-        unmake([Path(each) for each in made])
-    return {}
+    return {"base": str(place), "fresh": True}
 
 
 def switch(base: str, name: str) -> dict[str, Any]:
@@ -155,19 +141,6 @@ def switch(base: str, name: str) -> dict[str, Any]:
                 os.utime(place / "versions" / each / MANIFEST)
         point(place, name)
     return {"before": before}
-
-
-def switch_back(base: str, name: str, before: str) -> dict[str, Any]:
-    """Undo a switch, unless somebody else has switched since. before: "" when there was none."""
-    place = base_of(base)
-    with lock(place):
-        now = current(place)
-        if now not in (name, before):
-            raise RefusalError(
-                "current", f"{place / CURRENT} was switched to {now} by somebody else"
-            )
-        point(place, before)
-    return {}
 
 
 def prune(base: str) -> dict[str, Any]:
@@ -200,9 +173,7 @@ def remove(base: str) -> dict[str, Any]:
     return {"removed": gone, "kept": kept, "left": left}
 
 
-ACTS = {
-    act.__name__: act for act in (look, ready, stage, unstage, switch, switch_back, prune, remove)
-}
+ACTS = {act.__name__: act for act in (look, ready, stage, switch, prune, remove)}
 
 
 # What is there

@@ -18,7 +18,6 @@ CURES = {
     "pip": "see what it says; the host is as it was",
     "venv": "install Python's module venv there, or say which Python to use: --python PATH",
     "absent": "try again: it is installed anew",
-    "current": "see `cogrid host list`, then try again",
 }
 
 

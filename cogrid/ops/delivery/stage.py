@@ -1,7 +1,7 @@
-"""Installs a bundle on a host, step by step; each step can be undone and leaves a host whole.
+"""Installs a bundle on a host, step by step; each step leaves a host whole.
 
-``stage`` puts it beside what runs there (undo: ``unstage``), ``switch`` makes it what units run
-(undo: ``switch_back``), ``prune`` at last takes old ones away, so that one is kept to go back to.
+``stage`` puts it beside what runs there, ``switch`` makes it what units run, ``prune`` at last
+takes old ones away, so that one is kept to go back to.
 """
 
 from __future__ import annotations
@@ -71,8 +71,7 @@ class Installed:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """An installation that lies ready. fresh: false where it was there already. made: directories
-    that had to be made for it."""
+    """An installation that lies ready. fresh: false where it was there already."""
 
     scope: Scope
     base: str
@@ -80,25 +79,11 @@ class Staged:
     version: str
     python: HostPython
     fresh: bool
-    made: tuple[str, ...]
 
     @property
     def program(self) -> str:
         """What a unit starts once this is current."""
         return f"{self.base}/current/bin/cogrid"
-
-
-@dataclass(frozen=True, slots=True)
-class Switched:
-    """now: what is current. before: what was, "" where there was none. Equal: nothing was done."""
-
-    staged: Staged
-    before: str
-
-    @property
-    def changed(self) -> bool:
-        """Whether what units start is another one now."""
-        return self.before != self.staged.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +127,6 @@ def stage(
         base=str(found["base"]),
         python=bundle.python,
         fresh=bool(found.get("fresh")),
-        made=tuple(found.get("made", ())),
         name=bundle.name,
         version=bundle.version,
     )
@@ -175,25 +159,11 @@ def _upload(
     )
 
 
-def unstage(connection: Connection, staged: Staged) -> None:
-    """Undo ``stage``: take away what it made, unless it was there before. DeliveryError where it is
-    current: ``switch_back`` comes first."""
-    if staged.fresh:
-        request = {"name": staged.name, "made": staged.made}
-        _act(connection, staged.scope, staged.python, "unstage", request)
-
-
-def switch(connection: Connection, staged: Staged) -> Switched:
-    """Let units start this one from now on; what runs goes on as it is until it is restarted."""
+def switch(connection: Connection, staged: Staged) -> str:
+    """Let units start this one from now on; what runs goes on as it is until it is restarted. The
+    name of the one that they started before, "" for none."""
     done = _act(connection, staged.scope, staged.python, "switch", {"name": staged.name})
-    return Switched(staged, str(done["before"]))
-
-
-def switch_back(connection: Connection, switched: Switched) -> None:
-    """Undo ``switch``. DeliveryError where somebody else has switched since."""
-    staged = switched.staged
-    names = {"name": staged.name, "before": switched.before}
-    _act(connection, staged.scope, staged.python, "switch_back", names)
+    return str(done["before"])
 
 
 def prune(connection: Connection, scope: Scope, python: HostPython) -> tuple[str, ...]:

@@ -42,11 +42,6 @@ def words(settings: UnitSettings) -> tuple[str, ...]:
     return (*settings.program, *_BEGINS[settings.role], *_options(settings))
 
 
-def trial_words(settings: UnitSettings, limit_s: float) -> tuple[str, ...]:
-    """The command that tries the same worker out, for at most limit_s, and lets nobody know."""
-    return (*words(settings), "--trial", f"{limit_s:g}")
-
-
 def read_command(command: tuple[str, ...]) -> Command | None:
     """What the words say; None where they are no command that a unit of ours has."""
     for start in range(1, len(command) - 1):

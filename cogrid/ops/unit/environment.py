@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 
 from cogrid.ops.unit.quoting import BLANK
 
-HIDDEN = "***"
 _SPECIAL = re.compile(r'(["\\$`])')
 _LINE = re.compile(r"^(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)$")
 
@@ -25,14 +24,6 @@ def read_environment(text: str) -> Mapping[str, str]:
     """Name -> value, of files of ours; of what somebody else wrote, the plain lines."""
     found = (_LINE.match(line.strip(BLANK)) for line in text.split("\n"))
     return {line["name"]: _value(line["value"]) for line in found if line}
-
-
-def without_values(text: str) -> str:
-    """To be shown: every value hidden."""
-    return "".join(
-        f"{line['name']}={HIDDEN}\n" if (line := _LINE.match(each.strip(BLANK))) else f"{each}\n"
-        for each in text.removesuffix("\n").split("\n")
-    )
 
 
 _BACKSLASH = r"\\\1"

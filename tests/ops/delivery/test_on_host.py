@@ -108,24 +108,17 @@ def test_two_beside_each_other_and_back(there: There, first: Bundle, second: Bun
     assert there.runs() == "cogrid, version 0.1.0"
     assert there.act("switch", name=second.name) == {"before": first.name}
     assert there.runs() == "cogrid, version 0.2.0"
-    assert there.act("switch_back", name=second.name, before=first.name) == {}
+    assert there.act("switch", name=first.name) == {"before": second.name}
     assert there.runs() == "cogrid, version 0.1.0"
-    assert there.act("unstage", name=second.name, made=[]) == {}
-    assert there.versions() == [first.name]
-    assert there.act("switch_back", name=first.name, before="") == {}
-    assert not (there.base / "current").is_symlink()
 
 
 def test_what_is_there_is_left_alone(there: There, first: Bundle) -> None:
-    made = [str(there.base.parent), str(there.base), str(there.base / "versions")]
-    assert there.stage(first) == {"base": str(there.base), "fresh": True, "made": made}
+    assert there.stage(first) == {"base": str(there.base), "fresh": True}
     before = (there.base / "versions" / first.name / "cogrid-bundle.json").stat()
     assert there.act("ready", name=first.name, version="0.1.0")["ready"]
     assert not there.stage(first)["fresh"]
     after = (there.base / "versions" / first.name / "cogrid-bundle.json").stat()
     assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
-    assert there.act("unstage", name=first.name, made=made) == {}
-    assert not there.base.parent.exists(), "what was made for it is gone again"
 
 
 def test_one_whose_python_is_gone_is_made_anew(there: There, first: Bundle) -> None:
@@ -361,20 +354,6 @@ def test_another_one_at_work_is_waited_for(there: There, first: Bundle) -> None:
     assert json.loads(waiting.communicate(timeout=10)[0]) == {"removed": []}
     assert not (there.base / "current").exists()
     assert there.stage(first)["fresh"]
-
-
-def test_a_switch_by_somebody_else_is_not_undone(
-    there: There, first: Bundle, second: Bundle, third: Bundle
-) -> None:
-    for each in (first, second, third):
-        there.stage(each)
-    there.act("switch", name=first.name)
-    there.act("switch", name=second.name)
-    there.act("switch", name=third.name)
-    answer = there.act("switch_back", name=second.name, before=first.name)
-    assert answer["refused"] == "current"
-    assert there.runs() == "cogrid, version 0.3.0"
-    assert there.act("unstage", name=third.name, made=[])["refused"] == "current"
 
 
 def test_nothing_configured_there_takes_part(

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from cogrid.errors import UsageError
 from cogrid.model.host import Role, Scope
-from cogrid.ops.unit.command import read_command, trial_words, words
-from cogrid.ops.unit.environment import environment_text, read_environment, without_values
+from cogrid.ops.unit.command import read_command
+from cogrid.ops.unit.environment import environment_text, read_environment
 from cogrid.ops.unit.file import parse_unit
 from cogrid.ops.unit.quoting import command_line, from_command_line, from_raw, raw, split
 from cogrid.ops.unit.read import read
@@ -63,10 +63,8 @@ def test_secrets_stand_in_the_environment_file_only_and_in_no_repr() -> None:
         "COGRID_CLIENT_API_KEY": "k3y",
         "HF_TOKEN": "t0ken",
     }
-    hidden = without_values(rendered.environment_text)
     for secret in ("s3cret", "k3y", "t0ken", "192.168.0.10"):
-        assert secret not in rendered.unit_text + repr(rendered) + repr(made) + hidden
-    assert "COGRID_REDIS_PASSWORD=***\n" in hidden
+        assert secret not in rendered.unit_text + repr(rendered) + repr(made)
 
 
 def test_a_users_unit_stands_in_that_users_home() -> None:
@@ -203,11 +201,6 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     with pytest.raises(UsageError) as refused:
         render(UnitSettings(id="esxi", program=("x",), workdir="y", restart_s=0, pool="A"))
     assert len(refused.value.message.split("\n")) == 4
-
-
-def test_the_trial_is_the_same_command_with_a_limit() -> None:
-    assert trial_words(ESXI, 10) == (*words(ESXI), "--trial", "10")
-    assert trial_words(ESXI, 0.5)[-1] == "0.5"
 
 
 @pytest.mark.parametrize(
