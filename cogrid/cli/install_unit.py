@@ -97,8 +97,8 @@ def command(
     \b
     Exit code 5: some hosts were refused, failed or could not be asked.
     """
+    from cogrid.ops.install.given import Wishes
     from cogrid.ops.install.order import Order, authorities
-    from cogrid.ops.install.plan import Wishes
 
     chosen = _with_options(hosts, unit_name, of_host)
     if only_print:

@@ -67,8 +67,8 @@ def command(
     Exit code 5: some hosts were refused, failed or could not be asked.
     """
     from cogrid.cli.connect import address_of
+    from cogrid.ops.install.given import Wishes
     from cogrid.ops.install.order import Order
-    from cogrid.ops.install.plan import Wishes
     from cogrid.ops.install.uninstall import look_at, planned, uninstall
     from cogrid.store.client import Store
 

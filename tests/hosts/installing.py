@@ -19,10 +19,10 @@ from cogrid.model.host import Host as Named
 from cogrid.model.worker import Worker
 from cogrid.ops.install.apply import NotDoneError, carry_out
 from cogrid.ops.install.fleet import Install, install, look_at
+from cogrid.ops.install.given import Wishes
 from cogrid.ops.install.grid import Grid
 from cogrid.ops.install.inspect import Job, inspect
 from cogrid.ops.install.order import Order
-from cogrid.ops.install.plan import Wishes
 from cogrid.remote.access import Access
 from cogrid.remote.connection import Connection, connect
 from cogrid.store.address import parse_address

@@ -13,7 +13,8 @@ from cogrid.ops.install import steps
 from cogrid.ops.install.grid import Grid
 from cogrid.ops.install.inspect import Job, Tell
 from cogrid.ops.install.order import authorities_path, base_of, state_directory
-from cogrid.ops.install.plan import Act, Other, Todo
+from cogrid.ops.install.others import Other
+from cogrid.ops.install.plan import Act, Todo
 from cogrid.ops.install.undoing import GRACE_S, Step, Undoing
 from cogrid.ops.unit.explain import Word, explain
 from cogrid.ops.unit.state import SHOW, UnitState, parse_state

@@ -12,8 +12,9 @@ from cogrid.model.limits import Limits
 from cogrid.ops.install.apply import NotDoneError, carry_out
 from cogrid.ops.install.grid import Grid
 from cogrid.ops.install.inspect import Job, inspect
+from cogrid.ops.install.objections import Objection
 from cogrid.ops.install.order import Order
-from cogrid.ops.install.plan import Objection, Plan
+from cogrid.ops.install.plan import Plan
 from cogrid.ops.install.steps import INSTALL_S
 from cogrid.ops.install.undoing import BACK_S, Undoing
 from cogrid.ops.operator import operator

@@ -12,7 +12,7 @@ from cogrid.model.snapshot import Snapshot
 from cogrid.model.worker import WorkerState
 from cogrid.ops import drain as draining
 from cogrid.ops.forget import forget, plan_forget
-from cogrid.ops.install.plan import Seen
+from cogrid.ops.install.given import Seen
 from cogrid.rules.counted import counted
 from cogrid.rules.health import is_dead
 from cogrid.store.administration import note

@@ -20,7 +20,9 @@ from cogrid.ops.delivery.read_python import read_python
 from cogrid.ops.delivery.refusal import DeliveryError
 from cogrid.ops.delivery.stage import Installed, has, read_installed
 from cogrid.ops.install.facts import Login, Look, Question, ask_login, ask_look
+from cogrid.ops.install.given import Delivery, Seen
 from cogrid.ops.install.grid import Grid
+from cogrid.ops.install.objections import DEMO, Objection, no_systemd
 from cogrid.ops.install.order import (
     ROOT,
     Order,
@@ -30,16 +32,7 @@ from cogrid.ops.install.order import (
     in_a_home,
     unit_settings,
 )
-from cogrid.ops.install.plan import (
-    DEMO,
-    Delivery,
-    Objection,
-    Plan,
-    Seen,
-    no_systemd,
-    plan,
-    refused,
-)
+from cogrid.ops.install.plan import Plan, plan, refused
 from cogrid.ops.unit.render import Rendered, render
 from cogrid.ops.unit.settings import UnitSettings
 from cogrid.remote.connection import Connection

@@ -14,7 +14,7 @@ from cogrid.model.limits import Limits
 from cogrid.model.names import host_name
 from cogrid.ops.delivery.stage import SYSTEM
 from cogrid.ops.install.facts import Login, Server
-from cogrid.ops.install.plan import Wishes
+from cogrid.ops.install.given import Wishes
 from cogrid.ops.unit.render import HOMES
 from cogrid.ops.unit.settings import ENVIRONMENT_PLACES, RESTART_S, SERVICE_USER, UnitSettings
 from cogrid.store.address import Address

@@ -11,7 +11,9 @@ from cogrid.ops.delivery.read_python import read_python
 from cogrid.ops.delivery.stage import remove
 from cogrid.ops.install.apply import NotDoneError
 from cogrid.ops.install.facts import Login, ask_login
+from cogrid.ops.install.given import Seen
 from cogrid.ops.install.grid import Grid
+from cogrid.ops.install.objections import Objection, no_systemd
 from cogrid.ops.install.order import (
     Order,
     at_home,
@@ -20,7 +22,6 @@ from cogrid.ops.install.order import (
     state_directory,
     unit_settings,
 )
-from cogrid.ops.install.plan import Objection, Seen, no_systemd
 from cogrid.ops.unit.seal import Origin, origin
 from cogrid.ops.unit.settings import SERVICE_USER, UnitSettings
 from cogrid.ops.unit.state import SHOW, UnitState, parse_state

@@ -10,8 +10,8 @@ from cogrid.model.host import Host
 from cogrid.ops.install.apply import NotDoneError
 from cogrid.ops.install.fleet import AT_ONCE, FAILED, NOT_ASKED, NOTHING, PLANNED, REFUSED, Say
 from cogrid.ops.install.grid import Grid
+from cogrid.ops.install.objections import Objection
 from cogrid.ops.install.order import Order
-from cogrid.ops.install.plan import Objection
 from cogrid.ops.install.removal import STOP_S, Removal, carry_out, look
 from cogrid.ops.operator import operator
 from cogrid.remote.access import Access

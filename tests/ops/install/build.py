@@ -8,8 +8,9 @@ from typing import Any
 from cogrid.config import load
 from cogrid.model.host import Host
 from cogrid.ops.install.facts import Account, Login, Look, Place, Reach, Running, Unit
+from cogrid.ops.install.given import Delivery, Seen, Wishes
 from cogrid.ops.install.order import Order, unit_settings
-from cogrid.ops.install.plan import Delivery, Plan, Seen, Wishes, plan
+from cogrid.ops.install.plan import Plan, plan
 from cogrid.ops.unit.render import Rendered, render
 from cogrid.ops.unit.settings import UnitSettings
 from cogrid.store.address import parse_address

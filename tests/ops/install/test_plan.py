@@ -9,7 +9,9 @@ import pytest
 
 from cogrid.model.host import Role
 from cogrid.ops.install.facts import Place, Reach, Unit
-from cogrid.ops.install.plan import Act, Delivery, Seen, no_systemd
+from cogrid.ops.install.given import Delivery, Seen
+from cogrid.ops.install.objections import no_systemd
+from cogrid.ops.install.plan import Act
 from cogrid.ops.unit.render import render
 from tests.ops.install.build import (
     ALIVE,

@@ -12,8 +12,8 @@ import pytest
 
 from cogrid.model.host import Host
 from cogrid.ops.install import removal
+from cogrid.ops.install.given import Seen
 from cogrid.ops.install.grid import Grid
-from cogrid.ops.install.plan import Seen
 from cogrid.ops.install.removal import Removal, There, carry_out, plan_removal
 from cogrid.ops.unit.render import render
 from cogrid.ops.unit.state import parse_state

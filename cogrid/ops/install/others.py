@@ -1,0 +1,63 @@
+"""Workers that run on a host already and are not the unit's."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from cogrid.ops.install.facts import Login, Look, Running
+from cogrid.ops.unit.read import read
+from cogrid.ops.unit.settings import UnitSettings
+from cogrid.ops.unit.state import UnitState, parse_state
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A worker that is there already and is not this unit's. unit: "" for a process that was
+    started by hand."""
+
+    what: str
+    unit: str = ""
+    enabled: bool = False
+    active: bool = False
+    pid: int = 0
+    started: str = ""
+
+
+def find_others(settings: UnitSettings, login: Login, look: Look) -> Iterator[Other]:
+    """By their units, or by their processes where none has them."""
+    for found in look.workers:
+        if found.unit == settings.unit_name or _is_another(found, settings, login):
+            continue
+        if found.unit:
+            state = parse_state(found.state)
+            enabled, up = state.enabled == "enabled", is_up(state)
+            if enabled or up:
+                yield Other(f"{found.unit} ({found.path})", found.unit, enabled, up)
+        else:
+            what = f"process {found.pid} of {found.user}, started by hand: {_shown(found.words)}"
+            yield Other(what, pid=found.pid, started=found.started)
+
+
+def _is_another(found: Running, settings: UnitSettings, login: Login) -> bool:
+    """Whether it is a cogrid worker of another name, which may well run beside this one."""
+    if found.unit:
+        its = read(found.unit, found.text, scope=settings.scope)
+        return its is not None and its.id not in ("", settings.id)
+    words = found.words
+    if "worker" not in words or "run" not in words:
+        return False
+    name = next((after for word, after in pairwise(words) if word == "--id"), "")
+    return (name or login.name.lower()) != settings.id
+
+
+def _shown(words: tuple[str, ...]) -> str:
+    """The program and what it runs, without what follows: a password may be among it."""
+    return shlex.join(words[:2])
+
+
+def is_up(state: UnitState) -> bool:
+    """Whether it runs, or would run again in a moment."""
+    return state.installed and state.active not in ("inactive", "failed")
