@@ -29,9 +29,11 @@ class StatusLine:
         the owner of a worker's own queue is known without."""
         if item.queue:
             self._queue = item.queue
-        owner = queue_worker(self._queue)
-        self._worker = owner or shown(candidates) or "another worker"
         self._from = self._from or item.worker or "shared"
+        owner = queue_worker(self._queue)
+        # The reaper may know a moment before us that the worker it was taken from is no home.
+        others = tuple(name for name in candidates if name not in (item.worker, self._from))
+        self._worker = owner or shown(others) or "another worker"
         self._reason = self._reason or item.reason
         return self._line(f"moved from {self._from} ({self._reason}) to {self._worker}")
 
