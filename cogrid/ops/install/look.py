@@ -64,7 +64,7 @@ def reach_redis(asked: Json) -> Json:
     except OSError as error:
         return {"fault": "name", "said": error.strerror or str(error)}
     places = dict.fromkeys(str(each[4][0]) for each in found)
-    if all(ipaddress.ip_address(each.partition("%")[0]).is_loopback for each in places):
+    if all(map(means_here, places)):
         return {"fault": "itself", "said": ", ".join(places)}
     try:
         with connected(asked) as link:
@@ -75,6 +75,12 @@ def reach_redis(asked: Json) -> Json:
         late = isinstance(error, TimeoutError)
         said = f"no answer within {WAIT_S:g} s" if late else error.strerror or str(error)
         return {"fault": "network", "said": said}
+
+
+def means_here(address: str) -> bool:
+    """Whether each machine calls itself so: 127.0.0.1, ::1; 0.0.0.0 connects likewise."""
+    found = ipaddress.ip_address(address.partition("%")[0])
+    return found.is_loopback or found.is_unspecified
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from cogrid.ops.install import look
-from tests.servers import Server
+from tests.servers import REDIS7, Server
 
 PASSWORD = "p w'\"%"
 
@@ -41,6 +42,18 @@ def test_a_server_lets_in_with_its_password_only(own_server: Callable[..., Serve
     assert greet(server, username="nobody") == {"fault": "password", "said": "WRONGPASS"}
 
 
+def test_a_server_with_tls_is_checked_against_the_authority_that_is_given(
+    own_server: Callable[..., Server],
+) -> None:
+    server = own_server(REDIS7, password=PASSWORD, tls=True)
+    assert server.certificates
+    port = int(server.tls_url.partition("@")[2].partition(":")[2].partition("/")[0])
+    authority = server.certificates.authority.read_text()
+    assert greet(server, port=port, tls=True, authorities=authority) == {"fault": "", "said": ""}
+    with pytest.raises(ssl.SSLCertVerificationError):
+        greet(server, port=port, tls=True)
+
+
 def test_what_is_no_redis_is_told_by_its_first_word() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -53,7 +66,7 @@ def test_what_is_no_redis_is_told_by_its_first_word() -> None:
     assert found == {"fault": "server", "said": "HTTP/1.1"}
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.8.8"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.8.8", "0.0.0.0"])
 def test_an_address_that_means_the_host_itself_is_not_even_tried(host: str) -> None:
     question = {"host": host, "port": 1, "tls": False, "authorities": ""}
     assert look.reach_redis(question)["fault"] == "itself"

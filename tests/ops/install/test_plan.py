@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from cogrid.model.host import Role
+from cogrid.model.host import Host, Role
 from cogrid.ops.install.facts import Place, Reach, Unit
-from cogrid.ops.install.given import Delivery, Seen
+from cogrid.ops.install.given import Delivery, Seen, Wishes
 from cogrid.ops.install.objections import no_systemd
-from cogrid.ops.install.plan import Act
+from cogrid.ops.install.order import unit_settings
+from cogrid.ops.install.plan import Act, plan
 from cogrid.ops.unit.render import render
 from tests.ops.install.build import (
     ALIVE,
@@ -22,6 +23,7 @@ from tests.ops.install.build import (
     a_look,
     a_process,
     a_unit,
+    an_order,
     installed,
     planned,
     some_settings,
@@ -348,3 +350,30 @@ def test_whose_unit_it_is_decides_where_all_stands() -> None:
     assert some_settings(login).user == "ada"
     assert some_settings().user == "cogrid"
     assert NEW.coming in planned(a_look()).steps[0].what
+
+
+def test_the_authority_of_the_server_goes_along_and_only_when_it_is_another_one() -> None:
+    order = an_order("rediss://:s3cret@192.168.0.10:6379/0", authorities="PEM")
+    settings = unit_settings(Host("192.168.0.41"), a_login(), order)
+    rendered = render(settings)
+    assert 'COGRID_REDIS_CA_FILE="/etc/cogrid/redis-ca.pem"' in rendered.environment_text
+
+    def found(authorities: str | None) -> list[Act]:
+        look = installed(rendered, authorities=authorities)
+        return acts(plan(settings, rendered, a_login(), look, THERE, ALIVE, Wishes(), order.server))
+
+    assert found("PEM") == []
+    assert found("older")[:2] == [Act.AUTHORITIES, Act.DRAIN]
+    assert found(None)[0] is Act.AUTHORITIES
+
+
+def test_what_all_daemons_of_a_grid_must_agree_on_goes_along() -> None:
+    env = {"COGRID_LIMITS_LEASE_S": "60", "COGRID_WORKER_ENGINE_KEY": "sk-1"}
+    settings = unit_settings(Host("192.168.0.41"), a_login(), an_order(env=env))
+    assert settings.environment == (
+        ("COGRID_LIMITS_LEASE_S", "60.0"),
+        ("COGRID_WORKER_ENGINE_KEY", "sk-1"),
+    )
+    reaper = unit_settings(Host("192.168.0.41", role="reaper"), a_login(), an_order(env=env))
+    assert reaper.environment == (("COGRID_LIMITS_LEASE_S", "60.0"),)
+    assert some_settings().environment == ()
