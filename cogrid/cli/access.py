@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import functools
 import sys
 import threading
@@ -58,6 +60,7 @@ class _Person:
     def __init__(self) -> None:
         self._one = threading.Lock()
         self._said: dict[str, str | None] = {}
+        self._keeps_echo = False
 
     def password(self, host: str, wrong: bool) -> str | None:
         return self._secret(f"Password for {host}", wrong)
@@ -76,6 +79,7 @@ class _Person:
     def _secret(self, question: str, wrong: bool) -> str | None:
         with self._one:
             if wrong or question not in self._said:
+                self._keep_echo()
                 again = "That was wrong. " if wrong else ""
                 said = click.prompt(
                     clean(again + question),
@@ -86,3 +90,15 @@ class _Person:
                 )
                 self._said[question] = said or None
             return self._said[question]
+
+    def _keep_echo(self) -> None:
+        """The terminal shows again what is typed there, also after Ctrl-C at the question: that
+        ends this process and not the thread that asks, which would have seen to it."""
+        if self._keeps_echo:
+            return
+        self._keeps_echo = True
+        with contextlib.suppress(ImportError):  # Windows has no termios
+            import termios
+
+            before = termios.tcgetattr(sys.stdin)
+            atexit.register(termios.tcsetattr, sys.stdin, termios.TCSADRAIN, before)
