@@ -166,8 +166,8 @@ def _steps(
     everything: bool,
     beside: tuple[str, ...],
 ) -> Iterator[str]:
-    if not (there.text or there.environment):
-        return
+    if seen.alive and not (there.text or there.environment):
+        return  # it is no unit's
     if seen.alive:
         runs = f", which runs {counted(seen.runs, 'task')}" if seen.runs else ""
         yield f"drain {settings.id}{runs}"

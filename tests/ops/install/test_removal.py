@@ -25,7 +25,7 @@ KEPT = "/var/lib/cogrid/worker-esxi"
 AUTHORITIES = "/etc/cogrid/redis-ca.pem"
 
 
-def removed(**fields: Any) -> Removal:
+def removed(seen: Seen | None = None, *, known: bool = False, **fields: Any) -> Removal:
     """The worker esxi, alone on its host."""
     settings = some_settings(id="esxi")
     usual: dict[str, Any] = {
@@ -41,7 +41,7 @@ def removed(**fields: Any) -> Removal:
     there = There(**{**usual, **fields})
     host = Host("192.168.0.41")
     return plan_removal(
-        host, host.address, settings, a_login(), there, Seen(), known=False, force=False
+        host, host.address, settings, a_login(), there, seen or Seen(), known=known, force=False
     )
 
 
@@ -63,6 +63,22 @@ def test_what_other_units_use_stays() -> None:
     found = removed(others=("/etc/systemd/system/cogrid-reaper.service",))
     assert found.beside == (KEPT,)
     assert f"remove {AUTHORITIES}" not in found.steps
+
+
+GONE: dict[str, Any] = {"text": "", "environment": "", "kept": (), "authorities": ""}
+
+
+def test_what_an_interrupted_one_has_left_is_removed() -> None:
+    assert removed(known=True, **GONE).steps == (
+        "remove cogrid itself from /opt/cogrid",
+        "strike esxi off the grid",
+    )
+    assert removed(**GONE, base="").steps == ()
+
+
+def test_a_worker_that_is_no_units_is_left_alone() -> None:
+    alive = Seen(alive=True, host="esxi", polls=True, instance="one")
+    assert removed(alive, known=True, **GONE).steps == ()
 
 
 class Here:
