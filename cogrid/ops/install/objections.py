@@ -57,7 +57,7 @@ def objections(
 ) -> tuple[Objection, ...]:
     """All of them."""
     return (
-        *_about_host(settings, look, delivery),
+        *_about_host(settings, login, look, delivery),
         *_about_redis(look, server),
         *_about_worker(settings, login, look, seen),
         *_about_files(rendered, look, wishes),
@@ -65,7 +65,9 @@ def objections(
     )
 
 
-def _about_host(settings: UnitSettings, look: Look, delivery: Delivery) -> Iterator[Objection]:
+def _about_host(
+    settings: UnitSettings, login: Login, look: Look, delivery: Delivery
+) -> Iterator[Objection]:
     if settings.scope is Scope.SYSTEM and look.account is None and settings.user != SERVICE_USER:
         yield Objection(
             f"there is no user {settings.user}",
@@ -74,7 +76,7 @@ def _about_host(settings: UnitSettings, look: Look, delivery: Delivery) -> Itera
     if settings.scope is Scope.USER and not look.lingers:
         yield Objection(
             "its units end with the last login, since lingering is off for that user",
-            "switch it on there: sudo loginctl enable-linger USER",
+            f"switch it on there: sudo loginctl enable-linger {shlex.quote(login.user)}",
         )
     if look.workdir:
         yield _about_workdir(settings, look)

@@ -200,6 +200,7 @@ def test_a_users_unit_needs_lingering() -> None:
     assert objections(found) == [
         "its units end with the last login, since lingering is off for that user"
     ]
+    assert found.objections[0].cure.endswith("sudo loginctl enable-linger ada")
 
 
 def test_an_engine_of_our_own_needs_nothing_there() -> None:
