@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from cogrid.model.host import Role
 from cogrid.ops.unit.difference import changed_variables, difference
 from cogrid.ops.unit.environment import read_environment
@@ -100,3 +102,24 @@ def test_files_that_somebody_wrote_by_hand_are_read() -> None:
     assert read_environment(text) == {
         "A": "plain text", "B": "it \\ is", "C": "a$b", "D": "", "E": "a b",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("Environment=COGRID_REDIS_PASSWORD=s3cret", "Environment=COGRID_REDIS_PASSWORD=***"),
+        ('Environment=A=1 "HF_TOKEN=s3 cret"', 'Environment=A=1 "HF_TOKEN=***'),
+        ("Environment=U=redis://:s3cret@h:6379/0", "Environment=U=redis://:***@h:6379/0"),
+        ("Environment=U=rediss://ann:s3c:ret@h/0", "Environment=U=rediss://ann:***@h/0"),
+        ("ExecStart=/bin/x --api-key s3cret --slots 2", "ExecStart=/bin/x --api-key ***"),
+        ("Environment=CUDA_VISIBLE_DEVICES=1", "Environment=CUDA_VISIBLE_DEVICES=1"),
+        ("KeyringMode=private", "KeyringMode=private"),
+        ("# the password is elsewhere", "# the password is elsewhere"),
+        ("#Environment=A_KEY=s3cret", "#Environment=A_KEY=***"),
+    ],
+)
+def test_a_secret_of_somebody_elses_is_in_no_difference(line: str, shown: str) -> None:
+    lines = difference("x", f"[Service]\n{line}\n", "[Service]\n")
+    assert lines[-1] == f"-{shown}"
+    changed = difference("x", f"{line}\n", f"{line}x\n")
+    assert (len(changed), changed[-2]) == (5, f"-{shown}"), "that it is another is still seen"
