@@ -41,7 +41,7 @@ def command(
     cogrid doctor --json | jq '.checks[] | select(.verdict != "pass")'
     cogrid doctor --bundle cogrid-bundle.tar.gz
     """
-    from cogrid.cli.connect import open_view
+    from cogrid.cli.connect import coordinator_of, open_view
     from cogrid.config import ConfigError, load_effective
     from cogrid.ops.doctor import checkup, misconfigured
 
@@ -50,7 +50,8 @@ def command(
         found = load_effective(config_file, os.environ, flags)
     except ConfigError as error:
         return _print(misconfigured(error), as_json)
-    checked = checkup(found, lambda: open_view(found.config))
+    url, _ = coordinator_of(found.config)
+    checked = checkup(found, lambda: open_view(found.config), url)
     if bundle:
         checked = replace(checked, bundle=bundle)
         _write(Path(bundle).expanduser(), found, checked)

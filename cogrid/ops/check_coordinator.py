@@ -13,16 +13,16 @@ AREA = "coordinator"
 PATIENCE_S = 3.0
 
 
-def check_coordinator(url: str, configured: bool) -> Iterator[Check]:
-    """Whether it lives and could serve. configured: somebody named it; else nobody may have meant
-    one to be here."""
+def check_coordinator(url: str, named: bool) -> Iterator[Check]:
+    """Whether it lives and could serve. named: by somebody, or by ``cogrid up``; else nobody may
+    have meant one to be here."""
     shown = without_password(url)
     try:
         with httpx.Client(base_url=url, timeout=PATIENCE_S) as client:
             alive = client.get("/healthz")
             ready = client.get("/readyz")
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        verdict = failed if configured else warned
+        verdict = failed if named else warned
         yield verdict(
             AREA,
             f"nothing answers at {shown}: {error or type(error).__name__}",

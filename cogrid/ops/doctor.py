@@ -45,14 +45,18 @@ class Checkup:
 
 
 def checkup(
-    found: Effective, connect: Callable[[], Store], env: Mapping[str, str] = os.environ
+    found: Effective,
+    connect: Callable[[], Store],
+    coordinator: str,
+    env: Mapping[str, str] = os.environ,
 ) -> Checkup:
-    """Look at everything. Nothing is written; what cannot be looked at is one of the checks."""
+    """Look at everything. Nothing is written; what cannot be looked at is one of the checks.
+    coordinator: the URL of the one that commands here ask."""
     checks = [*_guarded("here", lambda: check_here(found, env))]
     reached, of_the_grid = _grid(found, connect)
     checks += of_the_grid
-    url, configured = found.config.client.url, CLIENT_URL in found.sources
-    checks += check_coordinator(url, configured)
+    named = CLIENT_URL in found.sources or coordinator != found.config.client.url
+    checks += check_coordinator(coordinator, named)
     return _made(reached, checks)
 
 

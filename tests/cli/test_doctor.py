@@ -112,6 +112,19 @@ async def test_a_grid_that_is_well_passes(
     assert found["workers"][0][1] == "1 worker: 1 healthy"
 
 
+def test_the_coordinator_of_cogrid_up_is_asked_where_none_is_configured(
+    alone: Path, server: Server, monkeypatch: pytest.MonkeyPatch, capsys: Said
+) -> None:
+    monkeypatch.setenv("COGRID_REDIS_URL", server.url)
+    monkeypatch.delenv("COGRID_CLIENT_URL")
+    left = f"http://127.0.0.2:{free_port()}"
+    (alone / "cogrid").mkdir()
+    (alone / "cogrid" / "coordinator_url").write_text(f"{left}\n")
+    run(["doctor", "--json"])
+    ((verdict, what, _),) = checks(capsys)["coordinator"]
+    assert (verdict, what.partition(": ")[0]) == ("fail", f"nothing answers at {left}")
+
+
 def test_without_redis_it_is_exit_4_and_shows_the_rest(
     monkeypatch: pytest.MonkeyPatch, capsys: Said
 ) -> None:
