@@ -10,7 +10,7 @@ import pytest
 
 from cogrid.cli.free_port import check_free
 from cogrid.cli.main import run
-from cogrid.errors import CogridError
+from cogrid.errors import CogridError, UsageError
 from tests.servers import free_port
 
 
@@ -33,6 +33,19 @@ def test_a_port_that_is_taken_is_refused_and_a_free_one_is_not(taken: int) -> No
     with pytest.raises(CogridError, match=f"127.0.0.1:{taken}: Address already in use") as told:
         check_free("127.0.0.1", taken, "the cure")
     assert told.value.hint == "the cure"
+
+
+@pytest.mark.parametrize("address", ["192.0.2.77", "no-such-name.invalid"])
+def test_an_address_that_is_not_this_machines_is_told_as_that_and_not_as_taken(
+    address: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UsageError, match=f"cannot listen on {address}:"):
+        check_free(address, free_port(), "another port")
+    assert run(["up", "--listen", address]) == 2
+    told = capsys.readouterr().err
+    assert "name an address of this machine" in told
+    assert "is cogrid up running already" not in told
+    assert list(home.iterdir()) == []
 
 
 def test_a_taken_coordinator_port_starts_nothing_and_leaves_the_other_grids_files(
