@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NONE = {
     "all": "nothing is wrong",
-    "ghosts": "no ghosts: every worker that is registered works",
+    "ghosts": "no ghosts: every worker that is alive works",
     "zombies": "no zombies: every run makes progress",
     "dead": "no worker is dead",
     "stuck": "nothing is stuck: everything that waits waits for somebody",

@@ -79,7 +79,12 @@ def command(
 
 def _print(model: str | None, found: Spof) -> None:
     what = f"{model} is" if model else "every model is"
-    print_findings(found.findings, f"no single point of failure: {what} on two hosts")
+    none = (
+        f"no single point of failure: {what} on two hosts"
+        if found.models
+        else "no worker has told of a model yet, so there is none to lose; see cogrid status"
+    )
+    print_findings(found.findings, none)
     if found.losses:
         print_gap()
         print_table(

@@ -11,6 +11,7 @@ from cogrid.model.finding import Finding
 from cogrid.model.limits import Limits
 from cogrid.model.snapshot import Snapshot
 from cogrid.ops.found import the_model, the_worker
+from cogrid.rules.homes import all_models
 from cogrid.rules.spof import single_points
 from cogrid.rules.what_if import Loss, going, loss, losses
 from cogrid.store.client import Store
@@ -25,10 +26,12 @@ OWN = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Spof:
-    """findings: single points of failure. losses: hosts and pools whose loss takes models away."""
+    """findings: single points of failure. losses: hosts and pools whose loss takes models away.
+    models: how many were looked at."""
 
     findings: tuple[Finding, ...]
     losses: tuple[Loss, ...]
+    models: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,9 @@ def spof(store: Store, limits: Limits, model: str | None = None) -> Spof:
     store.demand(FLEET)
     named = the_model(snapshot, model) if model else None
     found = single_points(snapshot, limits, named)
-    return Spof(found, losses(snapshot, limits) if model is None else ())
+    if named is not None:
+        return Spof(found, (), 1)
+    return Spof(found, losses(snapshot, limits), len(all_models(snapshot)))
 
 
 def without(

@@ -83,6 +83,7 @@ def test_an_empty_grid(server: Server, capsys: pytest.CaptureFixture[str]) -> No
     capsys.readouterr()
     assert run(["diagnose", "ghosts", "--redis", server.url]) == 0
     assert run(["spof", "--redis", server.url]) == 0
+    assert "no worker has told of a model yet" in capsys.readouterr().out
 
 
 def test_reading_writes_nothing(server: Server) -> None:
