@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from cogrid.ops.install.facts import Login, Look, Running
 from cogrid.ops.unit.read import read
@@ -49,13 +49,20 @@ def _is_another(found: Running, settings: UnitSettings, login: Login) -> bool:
     words = found.words
     if "worker" not in words or "run" not in words:
         return False
-    name = next((after for word, after in pairwise(words) if word == "--id"), "")
-    return (name or login.name.lower()) != settings.id
+    return (_id(words) or login.name.lower()) != settings.id
+
+
+def _id(words: tuple[str, ...]) -> str:
+    """In both ways in which an option is given."""
+    apart = (after for word, after in pairwise(words) if word == "--id")
+    joined = (word.removeprefix("--id=") for word in words if word.startswith("--id="))
+    return next(chain(apart, joined), "")
 
 
 def _shown(words: tuple[str, ...]) -> str:
-    """The program and what it runs, without what follows: a password may be among it."""
-    return shlex.join(words[:2])
+    """The program and what it runs, without what follows, and without variables (``sudo A=b …``): a
+    password may be among them."""
+    return shlex.join(word for word in words[:2] if "=" not in word)
 
 
 def is_up(state: UnitState) -> bool:

@@ -313,6 +313,11 @@ def test_the_worker_of_old_is_shown_and_replaced_only_when_agreed() -> None:
     ]
 
 
+def test_a_password_before_the_program_is_not_shown() -> None:
+    sudo = a_process("sudo COGRID_REDIS_PASSWORD=hunter2 cogrid worker run")
+    assert "hunter2" not in repr(planned(a_look(workers=(sudo,))))
+
+
 def test_a_unit_that_is_off_is_nobody() -> None:
     off = a_unit("coordinator-worker.service", "python worker.py", "inactive", "disabled")
     assert planned(a_look(workers=(off,))).others == ()
@@ -327,6 +332,7 @@ def test_a_unit_that_is_off_is_nobody() -> None:
         (a_unit("cogrid-worker@two.service", "/opt/cogrid/bin/cogrid worker run --id two"), 0),
         (a_unit("mine.service", "/opt/cogrid/bin/cogrid worker run --id esxi"), 1),
         (a_process("python -m cogrid.cli.main worker run --id two"), 0),
+        (a_process("python -m cogrid.cli.main worker run --id=two"), 0),
         (a_process("python -m cogrid.cli.main worker run --id esxi"), 1),
         # Without a name it is called as the host is.
         (a_process("/opt/cogrid/bin/cogrid worker run"), 1),
