@@ -19,6 +19,7 @@ from cogrid.ops.install import steps, undoing
 from cogrid.ops.install.fleet import look_at
 from cogrid.ops.install.inspect import Job
 from cogrid.ops.install.plan import Act
+from cogrid.remote.answers import Asked
 from cogrid.remote.connection import connect
 from cogrid.store.address import Address
 from tests.hosts.installing import (
@@ -53,6 +54,8 @@ def bare(fetched: dict[str, str]) -> Iterator[Site]:
     with a_site("instbare", "192.168.72.42", fetched) as site:
         site.host.login("ada", sudo="ALL=(ALL) NOPASSWD: ALL")
         site.host.login("bob")
+        site.host.login("carl", sudo="ALL=(ALL) ALL")
+        site.host.ssh("echo carl:right | chpasswd")
         yield site
 
 
@@ -199,18 +202,24 @@ exec(sys.argv[1])' "$4"
 """
 
 
-@pytest.mark.parametrize("user", ["bob", "carl"])
-def test_without_the_right_to_sudo_nothing_is_touched(bare: Site, user: str) -> None:
-    """bob may nothing; carl needs a password that nobody is there to give."""
-    if user == "carl":
-        bare.host.login("carl", sudo="ALL=(ALL) ALL")
+@pytest.mark.parametrize("who", ["nobody allowed it", "nobody is there to ask", "wrong password"])
+def test_without_the_right_to_sudo_nothing_is_touched(bare: Site, who: str) -> None:
+    user = "bob" if who == "nobody allowed it" else "carl"
     before = bare.fingerprint()
     access = replace(bare.host.access, config=as_user(bare.host, user))
+    if who == "wrong password":
+        never = Asked(
+            password=lambda _host, _wrong: None,
+            passphrase=lambda _file, _wrong: None,
+            sudo=lambda _host, wrong: None if wrong else "n0t-it",
+        )
+        access = replace(access, asked=never)
     (found,) = look_at([bare.named()], bare.order(), access, bare.store, unheard)
     assert isinstance(found, Job), found
     (objection,) = found.plan.objections
     assert "sudo" in objection.what
     assert objection.cure
+    assert "n0t-it" not in repr(found)
     assert bare.fingerprint() == before
 
 

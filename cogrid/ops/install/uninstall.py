@@ -74,8 +74,8 @@ def look_at(
         by_target.setdefault(parse_target(host.address), []).append(host)
 
     def ask(target: Target) -> tuple[Removal | Lost, ...]:
-        grid_of = Grid(open_store(), order.config.limits)
-        with connect(target, access) as connection, grid_of as grid:
+        limits = order.config.limits
+        with connect(target, access) as connection, Grid(open_store(), limits) as grid:
             found: list[Removal | Lost] = []
             for host in by_target[target]:
                 try:
