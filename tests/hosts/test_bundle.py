@@ -130,8 +130,8 @@ def test_a_user_without_rights_has_one_of_their_own(
     with log_in(bare, "bob") as there:
         staged = stage(there, small("0.3.0"), Scope.USER)
         assert switch(there, staged) == ""
-        assert staged.program == "/home/bob/.local/share/cogrid/current/bin/cogrid"
-        assert bare.ssh(f"{staged.program} --version", user="bob") == "cogrid, version 0.3.0"
+        program = f"{staged.base}/current/bin/cogrid"
+        assert bare.ssh(f"{program} --version", user="bob") == "cogrid, version 0.3.0"
         assert bare.ssh("find /home/bob/.local ! -user bob") == ""
         assert remove(there, Scope.USER, staged.python).removed == (staged.name,)
     assert bare.ssh(f"ls -A {BOBS}") == ""

@@ -59,11 +59,6 @@ class Installed:
     versions: tuple[Version, ...]
 
     @property
-    def program(self) -> str:
-        """What a unit starts: the cogrid that is current, whichever that will be."""
-        return f"{self.base}/current/bin/cogrid"
-
-    @property
     def version(self) -> str:
         """cogrid's version that is current, "" for none."""
         return next((each.version for each in self.versions if each.name == self.current), "")
@@ -76,14 +71,8 @@ class Staged:
     scope: Scope
     base: str
     name: str
-    version: str
     python: HostPython
     fresh: bool
-
-    @property
-    def program(self) -> str:
-        """What a unit starts once this is current."""
-        return f"{self.base}/current/bin/cogrid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +117,6 @@ def stage(
         python=bundle.python,
         fresh=bool(found.get("fresh")),
         name=bundle.name,
-        version=bundle.version,
     )
 
 
