@@ -38,9 +38,9 @@ DEEPEST = 50
 """So many queues are looked into; of the others, at their heads."""
 LOOKS = 10_000
 """Queues that are looked at at all."""
-TWIN_ASKS = 6
-"""A machine whose name is refused asks again with every renewal; silent for so many, it has another
-name or is gone."""
+TWIN_LEASES = 2.1
+"""A machine whose name is refused asks again when the lease ends that it was refused for. So in
+this many it asks twice at least; silent for them, it has another name or is gone."""
 TWIN_EVENTS = 10_000
 """Events that are looked through for them."""
 PAUSE_S = 0.2
@@ -173,7 +173,7 @@ def _read_due(store: Store, snapshot: Snapshot) -> Reading[tuple[tuple[Task, int
 
 
 def _recent(store: Store, snapshot: Snapshot, limits: Limits) -> tuple[Event, ...]:
-    since_ms = snapshot.taken_at_ms - round(TWIN_ASKS * limits.renew_s * 1000)
+    since_ms = snapshot.taken_at_ms - round(TWIN_LEASES * limits.lease_s * 1000)
     return tuple(
         event for event in islice(newest_first(store, since_ms, TWIN_EVENTS), TWIN_EVENTS) if event
     )

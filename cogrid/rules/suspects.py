@@ -47,7 +47,8 @@ def suspects(snapshot: Snapshot, limits: Limits) -> tuple[Finding, ...]:
 
 def twins(events: Iterable[Event]) -> tuple[Finding, ...]:
     """Machines that asked for a name that another one holds, once for each pair. A process that was
-    let in later is none: it waited for one to end that it has replaced."""
+    let in later is none: it waited for one to end that it has replaced. Nor is one that has asked
+    once where the name is held on its own host: so does the one that was replaced, and ends."""
     every = tuple(events)
     let_in = {event.token: event.at_ms for event in every if event.edge == HELLO}
     asked = Counter(
@@ -55,7 +56,13 @@ def twins(events: Iterable[Event]) -> tuple[Finding, ...]:
         for event in every
         if event.edge == REFUSED and let_in.get(event.token, 0) < event.at_ms
     )
-    return tuple(sorted((_twin(*pair, times) for pair, times in asked.items()), key=_order))
+    found = (_twin(*pair, n) for pair, n in asked.items() if n > 1 or not _on_one_host(pair[1]))
+    return tuple(sorted(found, key=_order))
+
+
+def _on_one_host(reason: str) -> bool:
+    hosts = _HOSTS.fullmatch(reason)
+    return hosts is not None and hosts[1] == hosts[2]
 
 
 def _order(finding: Finding) -> tuple[int, str]:

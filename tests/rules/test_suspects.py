@@ -135,5 +135,12 @@ def test_a_process_that_was_let_in_at_last_is_no_twin() -> None:
     refused = [Event(f"{n}-0", "refused", "", "esxi", "new", reason, n) for n in (1, 2)]
     let_in = Event("3-0", "hello", "", "esxi", "new", "esxi", 3)
     assert twins([*refused, let_in]) == twins([let_in, *reversed(refused)]) == ()
-    again = Event("4-0", "refused", "", "esxi", "new", reason, 4)
-    assert twins([*refused, let_in, again])[0].evidence == f"refused 1 time of late; {reason}"
+    again = [Event(f"{n}-0", "refused", "", "esxi", "new", reason, n) for n in (4, 5)]
+    (found,) = twins([*refused, let_in, *again])
+    assert found.evidence == f"refused 2 times of late; {reason}"
+
+
+@pytest.mark.parametrize(("other", "count"), [("esxi", 0), ("pve2", 1)])
+def test_one_that_was_replaced_on_its_own_host_asks_once_and_ends(other: str, count: int) -> None:
+    reason = f"name held by esxi, asked by {other}"
+    assert len(twins([Event("1-0", "refused", "", "esxi", "old", reason, 1)])) == count
