@@ -145,7 +145,8 @@ def _secrets(config: Config) -> tuple[str, ...]:
         in_url = urlsplit(url).password or ""
     except ValueError:
         in_url = ""
-    said = (in_url, unquote(in_url), config.redis.password, config.client.api_key)
+    own = (config.redis.password, config.client.api_key, config.worker.engine_key)
+    said = (in_url, unquote(in_url), *own)
     return tuple(sorted({each for each in said if len(each) > 2}, key=len, reverse=True))
 
 
