@@ -219,7 +219,8 @@ class _Work:
         for (_, numbers), answer in zip(by_target.items(), answers, strict=True):
             if isinstance(answer, HostError):
                 for number in numbers:
-                    results[number] = _failed(results[number], "connect", answer)
+                    if results[number].state == PLANNED:
+                        results[number] = _failed(results[number], None, answer)
         return tuple(results)
 
     def _one(self, target: Target, job: Job) -> HostInstall:
@@ -292,7 +293,7 @@ def _is_within(now: Plan, shown: Plan) -> bool:
 
 
 def _failed(
-    planned: HostInstall, step: str, error: CogridError, lines: tuple[str, ...] = ()
+    planned: HostInstall, step: str | None, error: CogridError, lines: tuple[str, ...] = ()
 ) -> HostInstall:
     return replace(
         planned,

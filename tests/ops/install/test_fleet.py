@@ -134,3 +134,23 @@ def test_only_what_is_at_work_is_taken_back_at_ctrl_c(faked: pytest.MonkeyPatch)
         over.set()
     assert back == [("still", Scope.SYSTEM)]
     assert heard == [("still", "interrupted; what was begun is taken back")]
+
+
+def test_time_that_is_over_takes_nothing_from_what_is_done(faked: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+    done: list[str] = []
+
+    def carry_out(*_: Any) -> None:
+        if done:
+            over.wait(10)
+        done.append("first")
+
+    faked.setattr(fleet, "carry_out", carry_out)
+    faked.setattr(fleet, "_unit_s", lambda _limits: 0.25)
+    try:
+        found = run("host", "host")
+    finally:
+        over.set()
+    assert [(host.state, host.step) for host in found.hosts] == [
+        ("installed", None), ("failed", None),
+    ]  # fmt: skip
