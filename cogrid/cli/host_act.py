@@ -147,6 +147,8 @@ def _act(
     machines = meant_hosts(config, hosts)
     grid = _grid(config, drains)
     plan = plan_acts(machines, access, Verb(verb), Choice(units, role or "", scope), grid)
+    if dry_run and not as_json:
+        _show_acts(plan)
     if dry_run or not plan.acts:
         return _print(would(plan, dry_run), as_json)
     if not as_json:
@@ -178,13 +180,17 @@ def _grid(config: Config, drains: bool) -> Any:
 
 
 def _show(plan: Plan) -> None:
+    _show_acts(plan)
+    for trouble in plan.troubles:
+        note(f"not: {trouble.message}")
+
+
+def _show_acts(plan: Plan) -> None:
     for act in plan.acts:
         holds = f", {act.worker} runs {act.runs}, {act.waiting} wait for it" if act.worker else ""
         note(f"{plan.verb} {act.unit} on {act.host} (it is {act.state}{holds})")
         if act.only_here:
             note(f"  meanwhile nobody serves {', '.join(act.only_here)}")
-    for trouble in plan.troubles:
-        note(f"not: {trouble.message}")
 
 
 def _print(done: Done, as_json: bool) -> int:

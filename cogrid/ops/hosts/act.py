@@ -18,7 +18,7 @@ from cogrid.ops.hosts.machines import ask_each
 from cogrid.ops.operator import operator
 from cogrid.ops.sanity import commands
 from cogrid.ops.sanity.ask import look
-from cogrid.ops.unit.explain import explain
+from cogrid.ops.unit.explain import Word, explain
 from cogrid.remote.access import Access
 from cogrid.remote.connection import Connection, connect
 from cogrid.remote.target import parse_target
@@ -86,8 +86,8 @@ class Done:
     @property
     def exit_code(self) -> Exit:
         """5 where a host could not be asked or failed, else 0."""
-        fine = not self.troubles and all(act.done for act in self.acts)
-        return Exit.OK if fine or self.dry_run else Exit.SOME_HOSTS
+        fine = not self.troubles and (self.dry_run or all(act.done for act in self.acts))
+        return Exit.OK if fine else Exit.SOME_HOSTS
 
 
 def would(plan: Plan, dry_run: bool = True) -> Done:
@@ -186,7 +186,9 @@ class _One:
             self._undrain(before)
         if verb is Verb.STOP or not acted.done or not act.worker or not self._grid:
             return acted
-        return self._seen(act, acted, before.instance if before else "")
+        # systemctl leaves alone what runs, so its process is the one that has to be seen.
+        stays = verb is Verb.START and act.state == Word.RUNNING
+        return self._seen(act, acted, before.instance if before and not stays else "")
 
     def _drain(self, act: Act, worker: Worker) -> bool:
         """Whether the worker has nothing left."""
@@ -229,7 +231,8 @@ class _One:
         )
 
     def _seen(self, act: Act, acted: Acted, before: str) -> Acted:
-        """Done only when the grid has seen the new process poll."""
+        """Done only when the grid has seen the process poll. before: the instance that it must not
+        be, "" where any will do."""
         end_s = time.monotonic() + SEEN_S
         while True:
             worker = self._worker(act)

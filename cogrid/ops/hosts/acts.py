@@ -127,9 +127,9 @@ def _going(unit: UnitFacts, snapshot: Snapshot, limits: Limits) -> Leaving | Non
 
 
 def _none(host: Host, choice: Choice) -> Trouble:
-    what = ", ".join(choice.units) or f"unit of cogrid{f' ({choice.role})' if choice.role else ''}"
-    return Trouble(
-        host.address,
-        f"{host.address} has no {what}",
-        f"cogrid install-unit --host {host.address} makes it a worker",
-    )
+    if choice.units:
+        what, cure = ", ".join(choice.units), "cogrid host list shows cogrid's own units there"
+    else:
+        what = f"unit of cogrid{f' ({choice.role})' if choice.role else ''}"
+        cure = f"cogrid install-unit --host {host.address} makes it a worker"
+    return Trouble(host.address, f"{host.address} has no {what}", cure)

@@ -157,6 +157,28 @@ def test_active_is_not_enough_the_grid_must_see_a_poll(
     assert acted.hint == "cogrid sanity --host 192.168.0.41"
 
 
+def test_a_worker_that_runs_already_is_started_when_it_polls(
+    stage: Stage, machine: Machine, server: Server
+) -> None:
+    stage.hello("esxi")
+    stage.renew("esxi")
+    acted, _ = done(stage, server.url, Verb.START)
+    assert "the grid has not seen esxi poll" in (acted.error or "")
+    stage.poll("esxi")
+    acted, made = done(stage, server.url, Verb.START)
+    assert (acted.done, acted.was, acted.error) == (True, "running", None)
+    assert made.exit_code is Exit.OK
+
+
+def test_a_unit_that_is_not_there_is_no_reason_to_install_a_worker(
+    stage: Stage, machine: Machine
+) -> None:
+    named = Choice(("olama.service",))
+    (trouble,) = plan_acts([HOST], Access(), Verb.START, named, None).troubles
+    assert trouble.message == "192.168.0.41 has no olama.service"
+    assert "install-unit" not in (trouble.hint or "")
+
+
 def test_a_unit_that_does_not_start_shows_its_last_lines(
     stage: Stage, machine: Machine, server: Server
 ) -> None:
