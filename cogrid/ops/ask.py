@@ -14,6 +14,7 @@ from cogrid.errors import CogridError, NotFoundError, UnreachableError, UsageErr
 CONNECT_S = 5.0
 SILENCE_S = 60.0
 """A coordinator says something at least every keepalive_s (10 s)."""
+NO_WORKER_CURE = "cogrid status shows the workers, cogrid doctor what each of them needs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +90,15 @@ def _pieces(url: str, answer: httpx.Response) -> Iterator[Status | Text | Done]:
         if data == "[DONE]":
             ended = True
             break
-        yield from _read(json.loads(data))
+        yield from _read(json.loads(data), answer.headers.get("X-Cogrid-Task", ""))
     if not ended:
         raise CogridError(f"the answer of {url} broke off before its end", "ask again")
 
 
-def _read(chunk: dict[str, Any]) -> Iterator[Status | Text | Done]:
+def _read(chunk: dict[str, Any], task: str) -> Iterator[Status | Text | Done]:
     if "error" in chunk:
-        raise CogridError(str(chunk["error"].get("message", chunk["error"])))
+        hint = f"cogrid explain {task} tells what happened to it" if task else ""
+        raise CogridError(str(chunk["error"].get("message", chunk["error"])), hint)
     if "event" in chunk:
         yield Status(chunk["event"]["data"]["description"])
     for choice in chunk.get("choices", ()):
@@ -119,6 +121,10 @@ def _refused(url: str, answer: httpx.Response) -> CogridError:
         return UsageError(message, "set COGRID_CLIENT_API_KEY")
     if code == "model_not_found":
         return NotFoundError(message, "cogrid model list shows all")
-    if code in ("store_unreachable", "grid_starting"):
+    if code == "grid_starting":
+        return UnreachableError(message, NO_WORKER_CURE)
+    if code == "store_unreachable":
         return UnreachableError(message)
+    if code == "no_home":
+        return CogridError(message, NO_WORKER_CURE)
     return CogridError(message)

@@ -65,6 +65,15 @@ async def test_chat_tells_what_went_wrong(grid: Stage, capsys: pytest.CaptureFix
     told = capsys.readouterr()
     assert told.out == "half\n"
     assert "cogrid: gemma3:1b on esxi failed: out of memory" in told.err
+    assert f"  → cogrid explain {task.id} tells what happened to it" in told.err
+
+
+async def test_chat_with_a_grid_without_workers_says_where_to_look(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with stage(server.url) as made:
+        assert await cogrid("chat", "--url", made.url, "hi") == 4
+        assert "  → cogrid status shows the workers" in capsys.readouterr().err
 
 
 def test_chat_without_a_coordinator(capsys: pytest.CaptureFixture[str]) -> None:
