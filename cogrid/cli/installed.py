@@ -23,12 +23,13 @@ def print_plans(plans: Install, say: Print) -> None:
 
 
 def _print_plan(host: HostInstall, say: Print) -> None:
-    for number, step in enumerate(host.steps, start=1):
+    # What is refused has no steps to consent to, and those after the refusal are guesses.
+    for number, step in enumerate(() if host.objections else host.steps, start=1):
         say(f"  {number:>2}. {step}")
     if host.changes:
         for line in host.diff:
             say(f"      {line}")
-    if host.variables:
+    if host.variables and not host.objections:
         say(f"      variables: {', '.join(host.variables)}")
     for remark in host.notes:
         say(f"  note: {remark}")

@@ -12,8 +12,11 @@ import pytest
 
 from cogrid.cli import own_address
 from cogrid.cli.connect import address_for_hosts
+from cogrid.cli.installed import print_plans
 from cogrid.cli.main import run
 from cogrid.config import load
+from cogrid.ops.install.fleet import HostInstall, Install
+from cogrid.ops.install.objections import Objection
 from cogrid.ops.unit.seal import Origin, origin
 from cogrid.store.embedded import Embedded
 from tests.servers import free_port
@@ -169,3 +172,21 @@ def test_one_that_is_not_open_is_not(home: Path, monkeypatch: pytest.MonkeyPatch
         pytest.raises(Exception, match="on a host it would mean the host itself"),
     ):
         address_for_hosts(load(None, {}))
+
+
+def test_of_a_refused_host_no_step_is_shown_that_nobody_will_take() -> None:
+    steps = ("add the system user nosuch", "install cogrid 0.1.0 (0 packages, 0.0 MB)")
+    unit = "cogrid-worker@esxi.service"
+    why = Objection("there is no user nosuch", "add it")
+    refused = HostInstall("a", unit, "refused", steps, variables=("+X",), objections=(why,))
+    planned = HostInstall("b", unit, "planned", steps[:1], variables=("+X",))
+    lines: list[object] = []
+    print_plans(Install(True, None, (refused, planned)), lines.append)
+    assert lines == [
+        f"a: {unit} refused",
+        "  no: there is no user nosuch",
+        "      → add it",
+        f"b: {unit} planned",
+        "   1. add the system user nosuch",
+        "      variables: +X",
+    ]
