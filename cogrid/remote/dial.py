@@ -152,7 +152,7 @@ def _addresses(hop: Settings, timeout_s: float) -> list[tuple[socket.AddressFami
     if isinstance(answer, OSError):
         raise HostError(
             f"{hop.place} has no address: {answer}",
-            "check its spelling, or give its address",
+            "check its spelling; or say --host ADDRESS, or give the name an address as a [[host]]",
             host=hop.name,
             kind=HostFault.ADDRESS,
         )
