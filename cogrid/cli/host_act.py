@@ -173,9 +173,10 @@ def _grid(config: Config, drains: bool) -> Any:
     except UnreachableError as error:
         if drains:
             raise UnreachableError(
-                f"{error.message}, so no worker can be drained", "--now does it without"
+                f"{error.message.rstrip('.')}, so no worker can be drained",
+                f"{error.hint}; --now does it without",
             ) from error
-        note(f"{error.message}; nothing is asked of the grid")
+        note(f"{error.message.rstrip('.')}; nothing is asked of the grid")
         return None
 
 

@@ -147,7 +147,7 @@ CASES: dict[str, Case] = {
 ELSEWHERE = {"up", "coordinator run", "worker run"}
 """Daemons; they have tests as processes."""
 OF_HOSTS = {"host", "drift", "sanity", "install-unit", "uninstall-unit"}
-"""These ask hosts over SSH, and have tests with such."""
+"""These ask hosts over SSH: test_host_conditions."""
 EVERY = list(CASES)
 
 
