@@ -90,7 +90,10 @@ enable_only_ssh() {                    # whatever is enabled on this machine
 }
 
 plug_in() {
-    local net=${address%.*}
+    local net=${address%.*} mac
+    # The same for the same address: who knows the host that had it before would write to that one
+    # until it has asked again, and a connection begun meanwhile may take two minutes.
+    mac=$(printf '02:%02x:%02x:%02x:%02x:01' ${address//./ })
     # What is sent to a host that is gone must not leave by the default route.
     ip route replace unreachable "$net.0/24" metric 9999
     # An address of its own: otherwise it has one of its hosts', and another as they come and go, and
@@ -99,7 +102,7 @@ plug_in() {
     ip addr replace "$net.1/24" dev "$bridge"
     ip link set "$bridge" up
     ip netns add "$name"
-    ip link add "cg-$name" type veth peer name eth0 netns "$name"
+    ip link add "cg-$name" type veth peer name eth0 address "$mac" netns "$name"
     ip link set "cg-$name" master "$bridge" up
     ip -n "$name" link set lo up
     ip -n "$name" addr add "$address/24" dev eth0
