@@ -149,7 +149,9 @@ class Store:
         try:
             return pipe.execute(raise_on_error=False)
         except redis.AuthenticationError as error:
-            raise refusal(self.shown, f"NOAUTH {error}") from error
+            # redis-py has one exception for both, and takes the code off.
+            code = "WRONGPASS" if "invalid" in str(error) else "NOAUTH"
+            raise refusal(self.shown, f"{code} {error}") from error
         except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
             raise silence(self.shown, error) from error
         except redis.ResponseError as error:

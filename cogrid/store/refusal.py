@@ -32,7 +32,11 @@ _MEANING: dict[str, tuple[str, str, bool]] = {
     "MAXCLIENTS": ("has all the clients it takes", "raise maxclients on the server", True),
     "UNBLOCKED": ("changed its role", "nothing; it is asked again", True),
     "NOAUTH": ("wants a password", "set COGRID_REDIS_PASSWORD or password_file", False),
-    "WRONGPASS": ("refuses this user or password", "check user and password", False),
+    "WRONGPASS": (
+        "refuses this user or password",
+        "correct COGRID_REDIS_PASSWORD, password_file or what stands in the URL",
+        False,
+    ),
     "NOPERM": (
         "does not allow this to our user",
         "cogrid doctor says which rights it lacks",

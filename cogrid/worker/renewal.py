@@ -107,6 +107,9 @@ class Renewal(threading.Thread):
         while not self._stopped:
             self._wake.clear()
             leaving = self._leaving
+            if leaving and not self._ever_named:
+                self._outage.gone("renewals")
+                return
             try:
                 pause_s = self._turn(store)
                 failures = 0
@@ -122,8 +125,6 @@ class Renewal(threading.Thread):
     def _turn(self, store: Store) -> float:
         """Hello where that is needed, and a renewal; how long to wait until the next."""
         if not self._named:
-            if self._leaving and not self._ever_named:
-                return 0.0
             self._check(store)
             refused = self._hello(store)
             if refused is not None:

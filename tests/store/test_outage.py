@@ -35,9 +35,7 @@ def test_a_cause_that_somebody_must_mend_is_told_within_the_outage(
     outage.lost("claims", refusal("redis://h", "LOADING Redis is loading"))
     for who in ("claims", "renewals", "claims"):
         outage.lost(who, wrong)
-    assert caplog.messages[1:] == [
-        f"[redis] not yet back: {wrong.message} (check user and password)"
-    ]
+    assert caplog.messages[1:] == [f"[redis] not yet back: {wrong.message} ({wrong.hint})"]
     assert outage.error is wrong
 
 

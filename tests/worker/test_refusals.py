@@ -34,6 +34,20 @@ async def test_one_connection_that_is_let_in_is_no_good_news(
     grid.store.close()
 
 
+async def test_who_was_never_let_in_does_not_say_at_its_end_that_redis_is_back(
+    own_server: Callable[..., Server], tmp_path: Path, scale: float, told: pytest.LogCaptureFixture
+) -> None:
+    server = own_server(password="right")
+    url = f"redis://:mistyped@127.0.0.1:{server.port}/0"
+    grid = a_grid(url, tmp_path, scale)
+    async with grid.living(Puppet(), ready=False) as living:
+        await until_async(lambda: "[redis] lost" in told.text, what="the loss")
+        assert "refuses this user or password" in told.text
+        await living.ended()
+    assert "[redis] back" not in told.text
+    grid.store.close()
+
+
 def kill_waiting(server: Server) -> bool:
     """Ends the connection on which the worker waits for hints; False where it does not wait."""
     waiting = [each["id"] for each in server.client.client_list() if each["cmd"] == "bzpopmin"]
