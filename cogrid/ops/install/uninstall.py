@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from cogrid.errors import CogridError, Exit, HostError, UnreachableError
+from cogrid.errors import CogridError, Exit, HostError, HostFault, UnreachableError
 from cogrid.model.host import Host
 from cogrid.ops.install.apply import NotDoneError
 from cogrid.ops.install.fleet import AT_ONCE, FAILED, NOT_ASKED, NOTHING, PLANNED, REFUSED, Say
@@ -28,7 +28,8 @@ FINE = (PLANNED, NOTHING, REMOVED)
 @dataclass(frozen=True, slots=True)
 class HostUninstall:
     """One unit on one host. state: planned, nothing to do, removed, refused (nothing was touched,
-    ``objections`` say why), failed (at ``step``; it can be begun again), not asked. left: what
+    ``objections`` say why), failed (at ``step``, null where the time was over; it can be begun
+    again), not asked. left: what
     stays there, and why."""
 
     host: str
@@ -155,9 +156,14 @@ def uninstall(
         if isinstance(answer, HostError):
             for number in by_target[target]:
                 if results[number].state == PLANNED:
-                    results[number] = _failed(results[number], "connect", answer)
+                    results[number] = _failed(results[number], _step_of(answer), answer)
     return Uninstall(False, by, tuple(results))
 
 
-def _failed(planned: HostUninstall, step: str, error: CogridError) -> HostUninstall:
+def _step_of(lost: HostError) -> str | None:
+    """Where the time was over, it may have been at work on any step, or on none."""
+    return None if lost.kind is HostFault.STOPPED else "connect"
+
+
+def _failed(planned: HostUninstall, step: str | None, error: CogridError) -> HostUninstall:
     return replace(planned, state=FAILED, step=step, error=error.message, hint=error.hint or None)
