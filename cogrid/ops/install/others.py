@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 
 from cogrid.ops.install.facts import Login, Look, Running
-from cogrid.ops.unit.read import read
+from cogrid.ops.unit.file import parse_unit
+from cogrid.ops.unit.quoting import from_command_line, raw
 from cogrid.ops.unit.settings import UnitSettings
 from cogrid.ops.unit.state import UnitState, parse_state
 
@@ -43,13 +44,20 @@ def find_others(settings: UnitSettings, login: Login, look: Look) -> Iterator[Ot
 
 def _is_another(found: Running, settings: UnitSettings, login: Login) -> bool:
     """Whether it is a cogrid worker of another name, which may well run beside this one."""
-    if found.unit:
-        its = read(found.unit, found.text, scope=settings.scope)
-        return its is not None and its.id not in ("", settings.id)
-    words = found.words
+    words = _started(found) if found.unit else found.words
     if "worker" not in words or "run" not in words:
         return False
-    return (_id(words) or login.name.lower()) != settings.id
+    its = _id(words)
+    if found.unit and not its:
+        return False  # its environment, which may name it, is not known
+    return (its or login.name.lower()) != settings.id
+
+
+def _started(found: Running) -> tuple[str, ...]:
+    """The words of a unit's command, with the instance of a template filled in."""
+    line = parse_unit(found.text).last("Service", "ExecStart")
+    instance = found.unit.removesuffix(".service").partition("@")[2]
+    return from_command_line(line.replace("%i", raw(instance)))
 
 
 def _id(words: tuple[str, ...]) -> str:
