@@ -6,7 +6,6 @@ import contextlib
 import queue
 import socket
 import subprocess
-import tempfile
 import threading
 import time
 from typing import Any
@@ -16,11 +15,15 @@ import paramiko
 from cogrid.errors import HostError, HostFault
 from cogrid.remote.foreign import last_line, plain
 from cogrid.remote.settings import Settings
+from cogrid.remote.tail import Tail
 from cogrid.remote.tap import Stream
 
 _DEAD_PEER_MS = 30_000
 """What was sent and not acknowledged for so long ends the connection, which the system would keep
 for a quarter of an hour."""
+_LAST_WORDS_S = 1.0
+"""For what a ProxyCommand that has ended said at last; what it has left running may hold its stderr
+for longer."""
 
 
 def dial(hop: Settings, timeout_s: float, before: paramiko.Transport | None) -> Stream:
@@ -40,18 +43,20 @@ class Proxy:
 
     def __init__(self, command: str) -> None:
         self._socket, theirs = socket.socketpair()
-        self._printed = b""
         self._closing = threading.Lock()
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the stream
+        self._closed = False
         with theirs:
             # exec: the command is then the process that is ended; so does ssh.
             self._process = subprocess.Popen(
                 ["/bin/sh", "-c", f"exec {command}"],
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
-                stderr=self._stderr,
+                stderr=subprocess.PIPE,
+                bufsize=0,
                 start_new_session=True,  # Ctrl-C is ours: first what runs there is ended
             )
+        assert self._process.stderr is not None
+        self._printed = Tail(self._process.stderr)
 
     def send(self, data: bytes) -> int:
         return self._socket.send(data)
@@ -65,17 +70,16 @@ class Proxy:
     def said(self) -> str:
         """The last line that it printed, such as what kept it from connecting."""
         self.close()
-        return last_line(self._printed)
+        return last_line(self._printed.kept)
 
     def close(self) -> None:
         with self._closing:  # paramiko's thread closes it as well as ours
-            if self._stderr.closed:
+            if self._closed:
                 return
+            self._closed = True
             self._socket.close()
             self._end()
-            self._stderr.seek(0)
-            self._printed = self._stderr.read()
-            self._stderr.close()
+            self._printed.wait(_LAST_WORDS_S)
 
     def _end(self) -> None:
         self._process.terminate()
