@@ -29,7 +29,13 @@ environment has a later one. What redis uses of it is in asyncio as well."""
 
 def carry_cogrid(host: Host) -> None:
     """cogrid at its usual place there, and its user; the host's own Python runs it."""
-    place = host.root / PLACE.lstrip("/")
+    carry_files(host, PLACE)
+    host.ssh("useradd --system --home-dir /var/lib/cogrid --shell /usr/sbin/nologin cogrid")
+
+
+def carry_files(host: Host, path: str) -> None:
+    """cogrid in this directory there."""
+    place = host.root / path.lstrip("/")
     # Compiled files come along: the units' user may write none, and every start would make them.
     ignore = shutil.ignore_patterns("tests", "*.pyi", "*.pyc.*")
     for package in PACKAGES:
@@ -40,10 +46,9 @@ def carry_cogrid(host: Host) -> None:
             shutil.copytree(source, place / "lib" / package, ignore=ignore)
         else:
             shutil.copy(source, place / "lib" / package)
-    host.write(f"{PLACE}/lib/async_timeout.py", _TIMEOUT)
+    host.write(f"{path}/lib/async_timeout.py", _TIMEOUT)
     (place / "bin").mkdir()
-    host.write(f"{PLACE}/bin/cogrid", _PROGRAM.format(place=PLACE), 0o755)
-    host.ssh("useradd --system --home-dir /var/lib/cogrid --shell /usr/sbin/nologin cogrid")
+    host.write(f"{path}/bin/cogrid", _PROGRAM.format(place=path), 0o755)
 
 
 def _named(package: str) -> str:

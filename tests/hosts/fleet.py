@@ -64,7 +64,7 @@ def a_fleet(places: dict[str, str], address: str, password: str, home: Path) -> 
 
         with ThreadPoolExecutor(len(places)) as pool:
             hosts = tuple(pool.map(start, places.items()))
-        _more_of_this_machine(address, stack)
+        more_of_this_machine(address, stack)
         server = launch(VALKEY9, password=password, settings={"bind": address})
         stack.callback(server.close)
         config = home / "ssh_config"
@@ -86,7 +86,7 @@ def put_unit(host: Host, settings: UnitSettings, drop_in: str = "", home: str = 
     return files
 
 
-def _more_of_this_machine(address: str, stack: contextlib.ExitStack) -> None:
+def more_of_this_machine(address: str, stack: contextlib.ExitStack) -> None:
     words = (f"{address}/24", "dev", "cogrid0")
     subprocess.run(("ip", "address", "replace", *words), check=True)
     stack.callback(subprocess.run, ("ip", "address", "del", *words), check=False)
