@@ -59,7 +59,7 @@ class Store:
             "password": address.password,
             "protocol": 2,
             "socket_timeout": reply_s,
-            "socket_connect_timeout": CONNECT_S,
+            "socket_connect_timeout": min(CONNECT_S, reply_s),
             "retry": Retry(NoBackoff(), 1),
         }
         if address.path:

@@ -29,6 +29,9 @@ ENGINE_TICKS = 5
 a trial has something to tell."""
 WORDS_S = 0.5
 """Left at the end for what was found to be told before the limit."""
+REPLY_SHARE = 0.4
+"""Of the limit, for each of the two times that a silent server is asked: the thread that asks it
+must have ended by then, since Python waits for it."""
 
 
 async def trial(
@@ -39,7 +42,8 @@ async def trial(
     it has found until then."""
     worker = WorkerId(config.worker.id) or default_id(socket.gethostname())
     log.info("[start] worker_id=%s version=%s trial for %g s", worker, __version__, limit_s)
-    asking = asyncio.create_task(try_redis(config, worker, address)) if address else None
+    reply_s = REPLY_SHARE * limit_s
+    asking = asyncio.create_task(try_redis(config, worker, address, reply_s)) if address else None
     tried = _Tried(config)
     try:
         async with asyncio.timeout(limit_s):

@@ -12,7 +12,7 @@ from cogrid.errors import UnreachableError
 from cogrid.model.names import WorkerId
 from cogrid.model.trial import TriedRedis
 from cogrid.store.address import Address
-from cogrid.store.client import Store
+from cogrid.store.client import REPLY_S, Store
 from cogrid.store.clock import read_clock
 from cogrid.store.fitness import read_fitness, require
 from cogrid.store.follow import touch_inbox
@@ -25,14 +25,17 @@ NOBODY = "-"
 KEPT_MS = 1_000
 
 
-async def try_redis(config: Config, worker: WorkerId, address: Address) -> TriedRedis:
-    """Asks what a worker asks at its start, and writes one key that nobody reads."""
-    return await asyncio.to_thread(_try, config, worker, address)
+async def try_redis(
+    config: Config, worker: WorkerId, address: Address, reply_s: float = REPLY_S
+) -> TriedRedis:
+    """Asks what a worker asks at its start, and writes one key that nobody reads. reply_s: the most
+    that an answer is waited for."""
+    return await asyncio.to_thread(_try, config, worker, address, min(reply_s, REPLY_S))
 
 
-def _try(config: Config, worker: WorkerId, address: Address) -> TriedRedis:
+def _try(config: Config, worker: WorkerId, address: Address, reply_s: float) -> TriedRedis:
     ahead_s: float | None = None
-    with contextlib.closing(Store.connect(address, config.redis.prefix)) as store:
+    with contextlib.closing(Store.connect(address, config.redis.prefix, reply_s)) as store:
         try:
             ahead_s = _ahead_s(store)
             require(store.read(read_fitness(store.keys, (), worker, Role.WORKER)), log.warning)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
+import time
 from dataclasses import replace
 
 import pytest
@@ -210,3 +213,24 @@ async def test_a_trial_tells_why_redis_cannot_be_used_from_here() -> None:
     assert "cannot be reached" in (found.redis.error or "")
     assert "secret" not in repr(found)
     assert (found.redis.ahead_s, found.fine) == (None, False)
+
+
+@pytest.mark.parametrize("taken", [0, 3], ids=["silent", "full"])
+def test_a_trial_ends_in_time_when_redis_says_nothing(taken: int) -> None:
+    """To the end of its thread, for which Python waits as well. taken: so many connections wait
+    before it; with three, no more is let in."""
+    config = Config(worker=WorkerSettings(id="esxi"), limits=Limits().scaled(0.1))
+    with contextlib.ExitStack() as sockets:
+        room = 0 if taken else 8
+        silent = sockets.enter_context(socket.create_server(("127.0.0.1", 0), backlog=room))
+        for _ in range(taken):
+            before = sockets.enter_context(socket.socket())
+            before.setblocking(False)
+            before.connect_ex(silent.getsockname())
+        address = parse_address(f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
+        began_s = time.monotonic()
+        found = asyncio.run(trial(config, 2.0, Puppet(), address))
+        took_s = time.monotonic() - began_s
+    assert found.redis is not None
+    assert "cannot be reached" in (found.redis.error or "")
+    assert took_s < 3.5
