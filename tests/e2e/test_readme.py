@@ -15,7 +15,7 @@ from tests.mends import assert_is_a_command
 from tests.test_layers import ROOT
 
 README = (ROOT / "README.md").read_text()
-OF_ITS_OWN = ("cogrid up", "cogrid install-unit")
+OF_ITS_OWN = ("cogrid up", "cogrid install-unit", "cogrid sanity")
 """Run by tests of their own: tests/cli/test_up.py, tests/e2e/test_up.py, tests/hosts."""
 CODES = {"cogrid spof": 3, "cogrid doctor": 3}
 """One worker alone is a single point of failure, and the server of the test keeps nothing."""
