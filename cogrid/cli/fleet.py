@@ -50,5 +50,6 @@ def settings_for_hosts(config: Config, redis: Address | None) -> dict[str, str]:
         "COGRID_REDIS_USERNAME": (redis and redis.username) or "",
         "COGRID_REDIS_PASSWORD": (redis and redis.password) or "",
         "COGRID_REDIS_PREFIX": config.redis.prefix,
+        "COGRID_WORKER_ENGINE_KEY": config.worker.engine_key,
     }
     return {name: value for name, value in said.items() if value}
