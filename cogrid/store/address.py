@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from cogrid.errors import UsageError
@@ -86,3 +88,13 @@ def parse_address(
         raise UsageError(
             "the Redis URL has a port or a database that is no number", _EXAMPLE
         ) from error
+
+
+def read_authorities(ca_file: str | None) -> str:
+    """The PEM text in it, for a machine that does not have the file; "" without one. UsageError."""
+    if not ca_file:
+        return ""
+    try:
+        return Path(os.path.expanduser(ca_file)).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"redis.ca_file {ca_file} cannot be read: {error}") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from cogrid.ops.install.facts import Login, Server
 from cogrid.ops.install.given import Wishes
 from cogrid.ops.unit.render import HOMES
 from cogrid.ops.unit.settings import ENVIRONMENT_PLACES, RESTART_S, SERVICE_USER, UnitSettings
-from cogrid.store.address import Address
+from cogrid.store.address import Address, read_authorities
 
 ROOT = 0
 
@@ -135,9 +134,4 @@ def _environment(role: Role, scope: Scope, login: Login, order: Order) -> list[t
 
 def authorities(config: Config) -> str:
     """The PEM text that the configuration names, "" where it names none. UsageError."""
-    if not config.redis.ca_file:
-        return ""
-    try:
-        return Path(os.path.expanduser(config.redis.ca_file)).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"redis.ca_file {config.redis.ca_file} cannot be read: {error}") from error
+    return read_authorities(config.redis.ca_file)

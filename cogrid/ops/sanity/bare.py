@@ -40,7 +40,8 @@ def connected(place: dict[str, Any], limit_s: float) -> socket.socket:
     found = socket.create_connection((place["host"], place["port"]), timeout=limit_s)
     if not place["tls"]:
         return found
-    return ssl.create_default_context().wrap_socket(found, server_hostname=place["host"])
+    context = ssl.create_default_context(cadata=place["authorities"] or None)
+    return context.wrap_socket(found, server_hostname=place["host"])
 
 
 def words(*parts: str) -> bytes:

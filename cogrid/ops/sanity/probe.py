@@ -16,7 +16,7 @@ from cogrid.model.trial import Trial
 from cogrid.ops.sanity.as_unit import Ran, run_as_login, run_as_unit
 from cogrid.ops.sanity.facts import HostFacts, UnitFacts
 from cogrid.remote.connection import Connection
-from cogrid.store.address import Address
+from cogrid.store.address import Address, read_authorities
 
 T = TypeVar("T")
 ANSWER_S = 2.0
@@ -111,8 +111,8 @@ def probe_bare(there: Connection, redis: Address | None) -> Bare | None:
 
 def bare_program(engines: tuple[str, ...], redis: Address | None, limit_s: float) -> str:
     """What a Python there reads from its stdin, so that a password is in no list of processes.
-    limit_s: for each answer."""
-    place = asdict(redis) if redis else None
+    limit_s: for each answer. UsageError where the server's authorities cannot be read here."""
+    place = {**asdict(redis), "authorities": read_authorities(redis.ca_file)} if redis else None
     asked = json.dumps({"limit_s": limit_s, "engines": engines, "redis": place})
     program = files("cogrid.ops.sanity").joinpath("bare.py").read_text()
     return program.replace("ASKED: Any = None", f"ASKED: Any = json.loads({asked!r})")

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Callable
 
 import msgspec
+import pytest
 
 from cogrid.engine.fault.server import FaultEngine
+from cogrid.errors import UsageError
 from cogrid.ops.sanity.probe import Bare, bare_program
 from cogrid.store.address import Address, parse_address
-from tests.servers import Server
+from tests.servers import REDIS7, Server
 
 
 def look(engines: tuple[str, ...] = (), redis: Address | None = None) -> Bare:
@@ -32,6 +34,24 @@ def test_redis_answers_and_tells_the_time(server: Server) -> None:
         assert found is not None
         assert found.error is None
         assert abs(found.ahead_s or 0.0) < 1.0
+
+
+def test_a_server_with_an_authority_of_its_own_is_checked_against_that(
+    own_server: Callable[..., Server],
+) -> None:
+    server = own_server(REDIS7, tls=True)
+    assert server.certificates is not None
+    url, ca_file = server.tls_url.partition("?")[0], str(server.certificates.authority)
+
+    def error(ca_file: str | None) -> str | None:
+        found = look(redis=parse_address(url, ca_file=ca_file)).redis
+        assert found is not None
+        return found.error
+
+    assert error(ca_file) is None
+    assert "certificate verify failed" in (error(None) or "")
+    with pytest.raises(UsageError, match=r"redis\.ca_file /none/ca\.pem cannot be read"):
+        error("/none/ca.pem")
 
 
 def test_redis_wants_a_password(own_server: Callable[..., Server]) -> None:
