@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -16,6 +17,11 @@ from tests.servers import KINDS, VALKEY9, Kind, Pool, Server, foreign_urls, laun
 CI = os.environ.get("CI") == "true"
 SCALE = float(os.environ.get("COGRID_TEST_SCALE", "0.1"))
 """All time limits are multiplied by this, but for tests marked ``defaults`` or ``proof``."""
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # So a shell starts what runs in its background, and every process of a test would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def missing(service: str, cure: str = "") -> NoReturn:

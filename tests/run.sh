@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The whole suite: the tests on hosts beside all others, since they mostly wait for machines.
+# The whole suite. Tests on hosts mostly wait for machines, so they run beside the others; but not
+# beside whole grids, which measure how long things take.
 #
 #   tests/run.sh PYTEST
 set -um # -m: what runs in the background can be interrupted, and takes its hosts down
@@ -9,9 +10,13 @@ said=$(mktemp)
 "$1" -rs tests/hosts >"$said" 2>&1 &
 hosts=$!
 trap 'kill -INT "$hosts" 2>/dev/null; wait "$hosts"; rm -f "$said"' EXIT
-"$1" -rs --ignore=tests/hosts
-code=$?
-[ "$code" = "$interrupted" ] && exit "$code"
+code=0
+others() {
+    "$@" || code=$?
+    [ "$code" != "$interrupted" ] || exit "$code"
+}
+others "$1" -rs --ignore=tests/hosts --ignore=tests/e2e
 wait "$hosts" || code=$?
 cat "$said"
+others "$1" -rs tests/e2e
 exit "$code"

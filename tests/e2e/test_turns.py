@@ -20,6 +20,8 @@ TITLE = "### Task:\nGenerate a concise, 3-5 word title with an emoji summarizing
 TITLE_GAPS_S = (0.0, 0.02, 0.1, 0.2, 0.3, 0.38)
 """How long before its chat a title was seen to arrive."""
 TRUST = {"COGRID_COORDINATOR_TRUST_USER_HEADERS": "true"}
+HOLD_S = 60.0
+"""As long as the first request may hold its slot in silence, whatever the scale."""
 DOMAINS = f"""
 [[domain]]
 name = "code"
@@ -53,6 +55,7 @@ class OneSlot:
     @classmethod
     async def held(cls, grid: Grid) -> OneSlot:
         """The slot is taken; what is asked from now on waits."""
+        grid.more["COGRID_LIMITS_IDLE_S"] = f"{HOLD_S / grid.scale:g}"
         grid.coordinator(env=TRUST)
         grid.reaper()
         engine = await grid.engine(tokens=2)
