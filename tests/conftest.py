@@ -19,6 +19,9 @@ SCALE = float(os.environ.get("COGRID_TEST_SCALE", "0.1"))
 """All time limits are multiplied by this, but for tests marked ``defaults`` or ``proof``."""
 
 
+SKIPS = os.environ.get("COGRID_TEST_SKIPS", "")
+"""A file to which the run adds what it skipped and why: tests/run.sh ends with the whole list."""
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So a shell starts what runs in its background, and every process of a test would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -122,3 +125,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.line(f"{kind.service}: {state}")
     for url in foreign_urls():
         terminalreporter.line(url)
+    if SKIPS:
+        with open(SKIPS, "a") as file:
+            file.writelines(f"{line}\n" for line in _skipped(terminalreporter))
+
+
+def _skipped(terminalreporter: pytest.TerminalReporter) -> Iterator[str]:
+    for report in terminalreporter.stats.get("skipped", []):
+        why = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        yield f"{report.nodeid}: {why}"

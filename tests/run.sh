@@ -7,9 +7,11 @@ set -um # -m: what runs in the background can be interrupted, and takes its host
 interrupted=2 # pytest's word for it
 
 said=$(mktemp)
+COGRID_TEST_SKIPS=$(mktemp)
+export COGRID_TEST_SKIPS
 "$1" -rs tests/hosts >"$said" 2>&1 &
 hosts=$!
-trap 'kill -INT "$hosts" 2>/dev/null; wait "$hosts"; rm -f "$said"' EXIT
+trap 'kill -INT "$hosts" 2>/dev/null; wait "$hosts"; rm -f "$said" "$COGRID_TEST_SKIPS"' EXIT
 code=0
 others() {
     "$@" || code=$?
@@ -19,4 +21,11 @@ others "$1" -rs --ignore=tests/hosts --ignore=tests/e2e
 wait "$hosts" || code=$?
 cat "$said"
 others "$1" -rs tests/e2e
+
+if [ -s "$COGRID_TEST_SKIPS" ]; then
+    echo "Skipped:"
+    cat "$COGRID_TEST_SKIPS"
+else
+    echo "Nothing was skipped."
+fi
 exit "$code"
