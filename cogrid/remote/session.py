@@ -147,10 +147,14 @@ class Session:
                 "its sshd limits them: look at MaxSessions there",
                 HostFault.UNREACHABLE,
             ) from error
-        except paramiko.SSHException:
-            if self._transport.is_active():
-                raise Late from None
-            raise
+        except paramiko.SSHException as error:
+            if not self._transport.is_active():
+                raise
+            raise self._error(
+                f"{self.place} opened no session within {timeout_s:g} s",
+                "the network to it is cut, or it has too much to do: ask it again",
+                HostFault.TIMEOUT,
+            ) from error
 
     def _end(self, group: int, through: Through) -> None:
         """Ends what still runs there, as far as the connection still carries a command."""
