@@ -147,6 +147,12 @@ def _upload(
     )
 
 
+def staging(base: str, name: str) -> str:
+    """How the last word of the process begins that stages this one there, by which it is known.
+    base: SYSTEM, or "" for the user's own."""
+    return json.dumps({"act": "stage", "base": base, "name": name}).removesuffix("}")
+
+
 def switch(connection: Connection, staged: Staged) -> str:
     """Let units start this one from now on; what runs goes on as it is until it is restarted. The
     name of the one that they started before, "" for none."""

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from cogrid.errors import CogridError, Exit, HostError
 from cogrid.model.host import Role, Scope
-from cogrid.ops.delivery.stage import Staged, prune, stage, switch
+from cogrid.ops.delivery.stage import SYSTEM, Staged, prune, stage, staging, switch
 from cogrid.ops.install import steps
 from cogrid.ops.install.grid import Grid
 from cogrid.ops.install.inspect import Job, Tell
@@ -148,7 +148,9 @@ class Carrying:
         def put() -> None:
             self._staged = stage(self._connection, bundle, scope, self._tell)
 
-        self.undoing.by_hand(steps.install(base_of(scope, self._job.login), bundle.name), put)
+        base = base_of(scope, self._job.login)
+        known_by = staging(SYSTEM if scope is Scope.SYSTEM else "", bundle.name)
+        self.undoing.by_hand(steps.install(base, bundle.name, known_by), put)
 
     def _switch(self) -> None:
         staged = self._staged

@@ -32,25 +32,31 @@ def go_on(unit: str) -> Step:
     return Step("running", undo='[ ! -e "$T/started" ] || ctl start --no-block "$1"', words=(unit,))
 
 
-def install(base: str, name: str) -> Step:
+def install(base: str, name: str, staging: str) -> Step:
     """Before an installation is put beside the others. Taken back where it was not there before,
-    together with whatever still works on it."""
+    together with whatever still works on it: programs of its own, and the process whose last word
+    begins with ``staging``; nobody who only reads it."""
     note = """
 [ -e "$1/versions/$2" ] || : >"$T/kept/fresh"
 make_folder "$1" install
 """
     undo = """
 if [ -e "$T/kept/fresh" ]; then
-    for each in $(grep -lF "$2" /proc/[0-9]*/cmdline 2>/dev/null); do
-        each=${each#/proc/}
-        kill -KILL "${each%/cmdline}" 2>/dev/null
+    for each in /proc/[0-9]*; do
+        case $({ tr '\\0' '\\n' <"$each/cmdline"; } 2>/dev/null) in
+            "$1/versions/$2/"*|*"
+-I
+-c
+"*"
+$3"*) kill -KILL "${each#/proc/}" 2>/dev/null ;;
+        esac
     done
     rm -rf "$1/versions/$2"
     rmdir "$1/versions" 2>/dev/null
 fi
 drop_folders install
 """
-    return Step("install", note, undo, (base, name), INSTALL_S)
+    return Step("install", note, undo, (base, name, staging), INSTALL_S)
 
 
 def switch(base: str) -> Step:
