@@ -18,12 +18,19 @@ def show_trials(hosts: tuple[Host, ...], access: Access, wishes: Wishes, as_json
     from cogrid.ops.sanity.try_out import try_out
 
     many = len(hosts) > 1
+    unwritten: list[OSError] = []
 
     def say(host: str, line: str) -> None:
-        if not as_json and line.strip():
+        if as_json or not line.strip() or unwritten:
+            return
+        try:
             print_line(f"{host}  {line}" if many else line)
+        except OSError as error:  # in the host's thread it would be taken for the connection's end
+            unwritten.append(error)
 
     found = try_out(hosts, access, wishes, say)
+    if unwritten:
+        raise unwritten[0]
     if as_json:
         print_json(found)
         return found.exit_code

@@ -9,6 +9,8 @@ import msgspec
 
 FIELDS = "MESSAGE,PRIORITY,SYSLOG_IDENTIFIER,_SYSTEMD_UNIT,_SYSTEMD_USER_UNIT,UNIT,USER_UNIT"
 """What is asked for beside the time, which always comes."""
+LATEST_US = 253_402_300_800_000_000
+"""The year 10000, which no date can say."""
 WARNING = 4
 """syslog(3)'s number of a warning; worse ones are lower."""
 
@@ -34,6 +36,8 @@ def journal_line(text: str) -> JournalLine | None:
         at_us = int(entry["__REALTIME_TIMESTAMP"])
         priority = int(entry.get("PRIORITY", 6))
     except (msgspec.DecodeError, KeyError, ValueError, TypeError):
+        return None
+    if not 0 <= at_us < LATEST_US:
         return None
     cursor = str(entry.get("__CURSOR", ""))
     by = str(entry.get("SYSLOG_IDENTIFIER", ""))

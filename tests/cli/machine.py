@@ -18,7 +18,7 @@ import paramiko
 from cogrid import __version__
 from cogrid.ops.hosts import act, logs
 from cogrid.ops.sanity import as_unit, probe
-from tests.ops.sanity.saying import MARK, a_host, a_line, a_unit
+from tests.ops.sanity.saying import MARK, UNIT, a_host, a_line, a_unit
 from tests.ops.sanity.test_judge import FINE as A_FINE_TRIAL
 
 ENGINE = "ollama.service"
@@ -119,9 +119,9 @@ class _Anybody(paramiko.ServerInterface):
         return True
 
 
-def entry(text: str) -> str:
+def entry(text: str, unit: str = UNIT) -> str:
     """One line of its journal."""
-    return json.dumps({**a_line(text), "_SYSTEMD_UNIT": "cogrid-worker@esxi.service"}) + "\n"
+    return json.dumps({**a_line(text), "_SYSTEMD_UNIT": unit}) + "\n"
 
 
 def write_config(home: Path) -> Path:

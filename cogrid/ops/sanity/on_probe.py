@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from cogrid.errors import UsageError
 from cogrid.model.host import Host
 from cogrid.model.trial import Trial, TriedModel, TriedRedis
 from cogrid.model.worker import OfferState
@@ -135,7 +136,7 @@ def _redis(host: Host, worker: str, redis: TriedRedis) -> HostCheck:
     if redis.ahead_s is not None:  # it answered, and refuses
         mend = f"{redis.hint}, then {again}" if redis.hint else again
         return broken("redis_refuses", "redis", redis.error, mend, worker)
-    if parse_address(redis.url).is_local:
+    if _is_local(redis.url):
         what = f"its Redis URL {redis.url} means the host itself, and no Redis is there"
         return broken("redis_itself", "redis", what, again, worker)
     return broken(
@@ -145,3 +146,11 @@ def _redis(host: Host, worker: str, redis: TriedRedis) -> HostCheck:
         f"let it reach {redis.url} (firewall, bind, route); if the address is wrong: {again}",
         worker,
     )
+
+
+def _is_local(url: str) -> bool:
+    """The host has said it, so it may be no URL."""
+    try:
+        return parse_address(url).is_local
+    except UsageError:
+        return False

@@ -14,6 +14,7 @@ from cogrid.ops.sanity.facts import Disk, EnvironmentFile, HostFacts, Stray, Uni
 from cogrid.ops.unit.seal import origin
 from cogrid.ops.unit.state import parse_state
 
+_SCOPES = frozenset(scope.value for scope in Scope)
 Parts = dict[tuple[str, ...], str]
 """The words of a part's first line -> what follows."""
 
@@ -22,7 +23,7 @@ def parse_look(text: str, mark: str) -> HostFacts:
     """The facts. mark: the word that begins each part."""
     parts, clocks = _parts(text, mark)
     who, host = ([*_lines(parts, name), "", "", ""] for name in ("who", "host"))
-    memory = dict(re.findall(r"^(\w+):\s+(\d+) kB", parts.get(("memory",), ""), re.MULTILINE))
+    memory = dict(re.findall(r"^(\w+):\s+(\d{1,15}) kB", parts.get(("memory",), ""), re.MULTILINE))
     return HostFacts(
         login=who[0],
         root=who[1] == "0" or who[2] == "sudo",
@@ -38,7 +39,11 @@ def parse_look(text: str, mark: str) -> HostFacts:
         programs=tuple(dict.fromkeys(_lines(parts, "programs"))),
         engines=tuple(_lines(parts, "engines")),
         strays=tuple(_strays(_lines(parts, "stray"))),
-        units=tuple(_unit(parts, *words[1:]) for words in parts if words[0] == "show"),
+        units=tuple(
+            _unit(parts, *words[1:])
+            for words in parts
+            if len(words) == 3 and words[0] == "show" and words[1] in _SCOPES
+        ),
     )
 
 
@@ -50,7 +55,7 @@ def _parts(text: str, mark: str) -> tuple[Parts, list[float]]:
         first, _, rest = piece.partition("\n")
         words = tuple(first.split())
         if words == ("clock",):
-            clocks += [float(found[0]) for found in re.findall(r"^(\d+(\.\d+)?)", rest)]
+            clocks += [float(found[0]) for found in re.findall(r"^(\d{1,12}(\.\d+)?)", rest)]
         elif words:
             parts[words] = rest
     return parts, clocks
@@ -62,21 +67,21 @@ def _lines(parts: Parts, *words: str) -> list[str]:
 
 def _versions(lines: Iterable[str]) -> Iterable[tuple[int, ...]]:
     for line in lines:
-        if found := re.match(r"Python (\d+)\.(\d+)\.(\d+)", line):
+        if found := re.match(r"Python (\d{1,4})\.(\d{1,4})\.(\d{1,4})", line):
             yield tuple(map(int, found.groups()))
 
 
 def _disks(lines: Iterable[str]) -> Iterable[Disk]:
     """``df -P``: file system, kB, used, available, percentage, place."""
     for line in lines:
-        if found := re.match(r"\S.*? +(\d+) +\d+ +(\d+) +\S+ +(/.*)", line):
+        if found := re.match(r"\S.*? +(\d{1,15}) +\d+ +(\d{1,15}) +\S+ +(/.*)", line):
             size, free, place = found.groups()
             yield Disk(place, int(size) * 1024, int(free) * 1024)
 
 
 def _strays(lines: Iterable[str]) -> Iterable[Stray]:
     for line in lines:
-        if found := re.match(r"(\d+) (\S+) (.+)", line):
+        if found := re.match(r"(\d{1,10}) (\S+) (.+)", line):
             pid, user, what = found.groups()
             yield Stray(int(pid), user, what)
 
@@ -94,9 +99,9 @@ def _unit(parts: Parts, scope: str, name: str) -> UnitFacts:
         text=text,
         origin=origin(text),
         version=part("version").rpartition("cogrid, version ")[2].strip(),
-        argv=tuple(start[0][1]) if start else (),
+        argv=start[0].argv if start else (),
         environment=tuple(environment or ()),
-        files=tuple((str(path), bool(optional)) for path, optional in files or ()),
+        files=tuple(files or ()),
         user=user or "",
         group=group or "",
         workdir=workdir or "",
@@ -108,8 +113,19 @@ def _unit(parts: Parts, scope: str, name: str) -> UnitFacts:
     )
 
 
+class _Start(msgspec.Struct, array_like=True):
+    """The first two of what systemd tells of an ExecStart=."""
+
+    path: str
+    argv: tuple[str, ...]
+
+
+_KINDS: tuple[Any, ...] = (list[_Start], list[str], list[tuple[str, bool]], str, str, str)
+"""Of the properties, in the order in which ``look.sh`` asks for them."""
+
+
 def _bus(text: str) -> list[Any]:
-    """The properties in the order in which they are asked for, None for each that is not told."""
+    """The properties, None for each that is not told."""
     values: list[Any] = []
     for line in text.splitlines():
         try:
@@ -117,11 +133,19 @@ def _bus(text: str) -> list[Any]:
         except ValueError:
             continue
         values.append(said.get("data") if isinstance(said, dict) else None)
-    return [*values, *[None] * 6][:6]
+    told = [*values, *[None] * len(_KINDS)]
+    return [_as(kind, value) for kind, value in zip(_KINDS, told, strict=False)]
+
+
+def _as(kind: Any, value: Any) -> Any:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return None
 
 
 def _modes(lines: Iterable[str]) -> Iterable[EnvironmentFile]:
     for line in lines:
-        if found := re.match(r"([0-7]+) (\S+) (.+)", line):
+        if found := re.match(r"([0-7]{1,6}) (\S+) (.+)", line):
             mode, owner, path = found.groups()
             yield EnvironmentFile(path, int(mode, 8), owner)

@@ -17,7 +17,7 @@ PROPERTIES = (
 SHOW = ("show", "--no-pager", f"--property={','.join(PROPERTIES)}", "--")
 """Words between ``systemctl`` (or ``systemctl --user``) and the units."""
 
-_SPAN = re.compile(r"(\d+)(us|ms|s|min|h|d|w|month|y)\b")
+_SPAN = re.compile(r"(\d{1,20})(us|ms|s|min|h|d|w|month|y)\b")
 _SECONDS = {
     "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0,
     "month": 2629800.0, "y": 31557600.0,
@@ -145,4 +145,5 @@ def _trouble(error: str) -> str:
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isdecimal() else 0
+    """systemd counts in 64 bits; Python refuses to read a number of thousands of digits."""
+    return int(text) if text.isdecimal() and len(text) <= 20 else 0
