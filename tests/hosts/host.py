@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import socket
@@ -11,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from cogrid.remote.access import Access
 from cogrid.remote.target import Target
 from tests.conftest import missing
@@ -18,6 +21,8 @@ from tests.wait import until
 
 _SCRIPT = Path(__file__).with_name("testhost.sh")
 _HOME = Path(os.environ.get("COGRID_HOSTS", "/run/cogrid-hosts"))
+_LOCKS = Path("/run/lock")
+"""Not in _HOME: names and addresses are the machine's, whatever COGRID_HOSTS says."""
 _PROGRAMS = ("systemd-nspawn", "ip", "ssh", "ssh-keygen", "sudo", "/usr/sbin/sshd", "tcsh", "fish")
 
 
@@ -113,13 +118,35 @@ def bring_up(name: str, ip: str) -> Iterator[Host]:
     """A host until the end of the block. name: up to 12 letters, one per test that may run at the
     same time on this machine."""
     _possible()
-    subprocess.run([_SCRIPT, "down", name], check=True)  # a run that was killed left it
-    done = subprocess.run([_SCRIPT, "up", name, ip], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    try:
-        yield Host(name, ip)
-    finally:
-        subprocess.run([_SCRIPT, "down", name], check=True)
+    with held(name), held(ip):
+        subprocess.run([_SCRIPT, "down", name], check=True)  # a run that was killed left it
+        done = subprocess.run(
+            [_SCRIPT, "up", name, ip], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        try:
+            yield Host(name, ip)
+        finally:
+            subprocess.run([_SCRIPT, "down", name], check=True)
+
+
+@contextlib.contextmanager
+def held(what: str) -> Iterator[None]:
+    """A host's name or address is this run's until the end of the block, or of its process. Fails
+    where another one has it: taking its host down would end that run's tests, not ours."""
+    with (_LOCKS / f"cogrid-host-{what}").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            pytest.fail(
+                f"the test host {what} is in use by another run, process {lock.read()}: "
+                "wait until that has ended",
+                pytrace=False,
+            )
+        lock.truncate(0)
+        print(os.getpid(), end="", file=lock, flush=True)
+        yield
 
 
 def _possible() -> None:
