@@ -27,7 +27,7 @@ def _no_host(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("a host was touched")
 
     monkeypatch.setattr(host, "_possible", lambda: None)
-    monkeypatch.setattr(host.subprocess, "run", run)
+    monkeypatch.setattr("tests.hosts.host.subprocess.run", run)
 
 
 def test_a_host_of_a_living_run_is_refused_and_that_of_a_dead_one_is_free() -> None:
