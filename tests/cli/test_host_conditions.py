@@ -18,6 +18,10 @@ from pathlib import Path
 import pytest
 
 from cogrid.cli.reference import commands
+from cogrid.model.host import Host
+from cogrid.ops.hosts.follow import Follower
+from cogrid.ops.hosts.logs import LogWishes, Trouble
+from cogrid.remote.access import Access
 from tests.cli.machine import ENGINE, Machine, write_config
 from tests.cli.test_conditions import (
     AWAY,
@@ -278,3 +282,25 @@ def test_a_worker_that_nobody_knows(stage: Stage, config: Path, asked: Asked) ->
     number, found = asked("sanity nobody", "--ssh-config", str(config))
     assert number == FAILED
     assert_error(found, FAILED)
+
+
+@pytest.mark.parametrize("words", ["host list", "sanity", "drift", "host logs"])
+def test_a_worker_that_says_no_host_takes_no_other_answer(
+    stage: Stage, machine: Machine, words: str, asked: Asked
+) -> None:
+    """Every host that a worker has told is asked; one has told what cannot be one."""
+    well(stage)
+    stage.redis.hset(stage.keys.worker("esxi"), "host", machine.address)
+    stage.redis.hset(stage.keys.worker("ai-core"), "host", "[old] gpu-1\x1b[2J\n")
+    number, found = asked(words, "--ssh-config", str(machine.config))
+    assert number == SOME_HOSTS, found
+    assert "ai-core has told a name of its machine that is none" in json.dumps(found)
+    seen = {"host list": "esxi.service", "sanity": "logged in as", "host logs": "is up"}
+    assert seen.get(words, "") in json.dumps(found)
+
+
+def test_what_is_followed_there_is_told_as_well() -> None:
+    with Follower((Host("a b", id="esxi"),), Access(), LogWishes()) as follower:
+        heard = next(follower.heard())
+    assert isinstance(heard, Trouble)
+    assert heard.message.startswith("esxi has told a name of its machine that is none")

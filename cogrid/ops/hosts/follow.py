@@ -21,10 +21,10 @@ from cogrid.ops.hosts.logs import (
     of_error,
     words,
 )
+from cogrid.ops.hosts.machines import target_of
 from cogrid.remote.access import Access
 from cogrid.remote.connection import connect
 from cogrid.remote.crew import Crew
-from cogrid.remote.target import parse_target
 
 FOLLOW_S = 365 * 86_400.0
 """For ever, as far as timers go."""
@@ -102,7 +102,7 @@ class Follower:
                 self._heard.put((time.monotonic(), line.at_us, log_line(host, line)))
 
         try:
-            with connect(parse_target(host.address), self._access) as there:
+            with connect(target_of(host), self._access) as there:
                 asked = words(self._wishes, reader.cursor, follow=True)
                 there.run(
                     JOURNAL, *asked, timeout_s=FOLLOW_S, limit_bytes=FOLLOW_BYTES, on_line=take

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from cogrid.errors import HostError, UsageError
+from cogrid.errors import HostError, HostFault, UsageError
 from cogrid.model.host import Host
 from cogrid.model.snapshot import Snapshot
 from cogrid.model.worker import Worker
@@ -29,18 +29,36 @@ class Answer(Generic[T]):
 def ask_each(
     hosts: Iterable[Host], ask: Callable[[Host], T], each_s: float, at_once: int = 32
 ) -> tuple[Answer[T], ...]:
-    """One answer a machine, in order; a host that is dead holds up none of the others. Two of
-    ``hosts`` that are one machine are asked once. each_s: the most that one may take; those that
-    wait for their turn have theirs."""
+    """One answer a machine, in order; a host that is dead holds up none of the others, and one
+    that cannot be a host, which come last, neither. Two of ``hosts`` that are one machine are asked
+    once. each_s: the most that one may take; those that wait for their turn have theirs."""
     by_target: dict[Target, Host] = {}
+    none: dict[Host, HostError] = {}
     for host in hosts:
-        by_target.setdefault(parse_target(host.address), host)
+        try:
+            by_target.setdefault(target_of(host), host)
+        except HostError as error:
+            none[host] = error
     limit_s = -(-len(by_target) // at_once) * each_s
     answers = ask_all(tuple(by_target), lambda target: ask(by_target[target]), limit_s, at_once)
+    found: list[tuple[Host, T | HostError]] = list(zip(by_target.values(), answers, strict=True))
     return tuple(
         Answer(host, None, answer) if isinstance(answer, HostError) else Answer(host, answer)
-        for host, answer in zip(by_target.values(), answers, strict=True)
+        for host, answer in (*found, *none.items())
     )
+
+
+def target_of(host: Host) -> Target:
+    """Where it is. HostError where that cannot be a host: a worker may have told anything."""
+    try:
+        return parse_target(host.address)
+    except UsageError as error:
+        raise HostError(
+            f"{host.id or 'a worker'} has told a name of its machine that is none: {error.message}",
+            "name the machine with --host",
+            host=host.address,
+            kind=HostFault.ADDRESS,
+        ) from error
 
 
 def meant(
@@ -51,8 +69,10 @@ def meant(
 ) -> tuple[Host, ...]:
     """The hosts that were named, else those of the named workers; where nothing was, every
     ``[[host]]``, else every host that a worker of the grid has told. snapshot: read where the
-    configuration does not know enough. UsageError where there is none, NotFoundError for a worker
-    that nobody knows."""
+    configuration does not know enough. UsageError where there is none, or for a name that cannot
+    be a host's, NotFoundError for a worker that nobody knows."""
+    for host in named or configured:
+        parse_target(host.address)
     if named:
         return named
     if workers:
