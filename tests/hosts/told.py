@@ -66,7 +66,7 @@ def steps(page: Path) -> Iterator[Step]:
             if prompt := PROMPT.fullmatch(line):
                 if step:
                     yield step
-                step = Step(*prompt.groups())
+                step = Step(prompt[1], prompt[2])
                 continue
             assert step, f"{line!r} is shown before anything is typed"
             if code := CODE.fullmatch(line):
