@@ -29,6 +29,7 @@ EXITS = (
     ("the answer could not be written (disk full, closed standard output)", 1),
     ("`chat`, `route`: there is no answer, or no way", 1),
     ("a wrong option, argument or configuration; a question that nobody can be asked", 2),
+    ("no host was named, and neither the configuration nor the grid knows one", 2),
     ("`diagnose`, `doctor`, `spof`, `worker why-idle`: something was found", 3),
     ("`status --check`: a worker, a queue or the server needs attention", 3),
     ("`model list --drift`: a model is not the same everywhere", 3),
@@ -36,7 +37,7 @@ EXITS = (
     ("`worker run --trial`: something would keep the worker from work", 3),
     ("Redis or the coordinator cannot be reached, or refuses what is needed", 4),
     ("Redis hides a part of the answer from our user: the rest is shown (`doctor`: 3)", 4),
-    ("some hosts could not be asked over SSH, or failed", 5),
+    ("some hosts could not be asked over SSH, or failed; also in a dry run", 5),
     ("`worker run`: another machine has taken its name; a unit must not start it again", 75),
     ("interrupted (Ctrl-C)", 130),
 )

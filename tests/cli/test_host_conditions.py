@@ -47,6 +47,7 @@ from tests.servers import VALKEY9, free_port, launch
 __all__ = ["asked"]
 
 SOME_HOSTS = code("some hosts could not be asked over SSH")
+NO_HOST = code("no host was named")
 REACHED = "redis://192.0.2.7:6379/0"
 """Redis as hosts would reach it; nobody asks it before a host was reached."""
 
@@ -137,8 +138,8 @@ def test_the_other_hosts_are_shown(machine: Machine, asked: Asked) -> None:
 @pytest.mark.parametrize("words", EVERY)
 def test_an_empty_grid_names_no_host(stage: Stage, config: Path, words: str, asked: Asked) -> None:
     number, found = asked(words, "--ssh-config", str(config))
-    assert number == USAGE
-    assert_error(found, USAGE)
+    assert number == NO_HOST
+    assert_error(found, NO_HOST)
     assert "--host" in found["error"]["hint"]
 
 
