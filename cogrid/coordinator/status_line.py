@@ -6,6 +6,8 @@ from cogrid.model.chat import Moved, Reset
 from cogrid.model.names import queue_worker
 
 _NAMES_MOST = 3
+_NOBODY = "-"
+"""Where no worker can take it yet; the parts of the line keep their places."""
 
 
 class StatusLine:
@@ -15,7 +17,7 @@ class StatusLine:
         self._domain = domain
         self._model = model
         self._queue = queue
-        self._worker = shown(candidates)
+        self._worker = shown(candidates) or queue_worker(queue) or _NOBODY
         self._reason = ""
         self._from = ""
 

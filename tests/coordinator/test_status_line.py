@@ -30,6 +30,15 @@ def test_a_task_is_not_said_to_go_where_it_was_taken_from(
     )
 
 
+@pytest.mark.parametrize(("queue", "who"), [(SHARED, "-"), ("tasks:cpu:esxi", "esxi")])
+def test_where_nobody_can_take_it_yet_the_worker_has_no_empty_name(queue: str, who: str) -> None:
+    line = StatusLine("general", "gemma3:1b", queue, ())
+    assert line.waiting(2) == (
+        f"domain general · model gemma3:1b · worker {who} · queue {queue} · ⏳ waiting, position 2"
+    )
+    assert line.running("nas", SHARED).endswith(f"worker nas · queue {SHARED} · running on nas")
+
+
 def test_the_owner_of_a_queue_may_have_it_again() -> None:
     line = StatusLine("general", "gemma3:1b", "tasks:cpu:esxi", ("esxi",))
     line.left(Moved("esxi", "ghost_pending", SHARED), ())
