@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cogrid.model.limits import Limits
 from cogrid.model.names import Queue, TaskId, WorkerId
 from cogrid.model.snapshot import Snapshot
-from cogrid.model.worker import Health, Worker
+from cogrid.model.worker import Health, Worker, WorkerState
 from cogrid.rules.grid import Grid
 from cogrid.rules.health import health, is_dead
 from cogrid.rules.moment import Moment
@@ -62,14 +62,19 @@ def may_forget(worker: Worker, snapshot: Snapshot, limits: Limits, force: bool) 
     name = shlex.quote(worker.id)
     if is_dead(worker, now_ms):
         return None
+    if force and least_silence_ms(worker, snapshot, limits) <= silence_ms(worker, now_ms):
+        return None
+    lease_s = ((worker.lease_until_ms or 0) - now_ms) / 1000
+    if worker.state is WorkerState.AWAY:
+        return Objection(
+            f"{worker.id} is away: it was told to end, its lease runs for another {lease_s:.1f} s",
+            "it ends by itself: repeat this command when its lease is over",
+        )
     if not force:
         return Objection(
-            f"{worker.id} is alive: its lease runs for another "
-            f"{((worker.lease_until_ms or 0) - now_ms) / 1000:.1f} s",
+            f"{worker.id} is alive: its lease runs for another {lease_s:.1f} s",
             f"stop it first (cogrid worker drain {name}); a ghost goes with --force",
         )
-    if least_silence_ms(worker, snapshot, limits) <= silence_ms(worker, now_ms):
-        return None
     return Objection(
         f"{worker.id} is at work: it claimed {silence_ms(worker, now_ms) / 1000:.1f} s ago",
         f"--force is for ghosts; use cogrid worker drain {name} and stop it on {worker.host}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cogrid.errors import ConflictError
+from cogrid.model.worker import WorkerState
 from cogrid.ops.forget import Left, forget, plan_forget
 from cogrid.ops.trail import Trail
 from cogrid.store.tasks import Outcome, finish
@@ -39,6 +40,16 @@ def test_one_that_is_at_work_stays(esxi: Stage) -> None:
     with pytest.raises(ConflictError, match="esxi is at work") as at_work:
         plan_forget(esxi.store, esxi.limits, "esxi", force=True)
     assert "cogrid worker drain esxi" in at_work.value.hint
+
+
+def test_one_that_has_ended_goes_when_its_lease_is_over(esxi: Stage) -> None:
+    esxi.renew("esxi", WorkerState.AWAY)
+    for force in (False, True):
+        with pytest.raises(ConflictError, match=r"esxi is away: .* another \d+\.\d s") as away:
+            plan_forget(esxi.store, esxi.limits, "esxi", force)
+        assert away.value.hint == "it ends by itself: repeat this command when its lease is over"
+    esxi.let_pass(21)
+    assert plan_forget(esxi.store, esxi.limits, "esxi", force=False).health == "dead"
 
 
 def test_the_dead_goes_when_its_tasks_have_gone(esxi: Stage) -> None:
