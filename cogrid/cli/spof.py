@@ -78,12 +78,10 @@ def command(
 
 
 def _print(model: str | None, found: Spof) -> None:
+    from cogrid.cli.spof_fix import NO_MODEL
+
     what = f"{model} is" if model else "every model is"
-    none = (
-        f"no single point of failure: {what} on two hosts"
-        if found.models
-        else "no worker has told of a model yet, so there is none to lose; see cogrid status"
-    )
+    none = f"no single point of failure: {what} on two hosts" if found.models else NO_MODEL
     print_findings(found.findings, none)
     if found.losses:
         print_gap()

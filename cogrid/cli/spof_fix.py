@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from cogrid.rules.fix import Fix
     from cogrid.store.client import Store
 
+NO_MODEL = "no worker has told of a model yet, so there is none to lose; see cogrid status"
+
 
 def fix(
     store: Store, config: Config, model: str | None, dry_run: bool, yes: bool, as_json: bool
@@ -63,7 +65,7 @@ def _carry_out(store: Store, config: Config, plan: Fix, model: str | None, as_js
 
 def _say(plan: Fix, say: Callable[[object], None]) -> None:
     if not plan.pulls and not plan.unfixed:
-        say("nothing to fix: every model is on two hosts")
+        say("nothing to fix: every model is on two hosts" if plan.models else NO_MODEL)
     for pull in plan.pulls:
         amount = f" ({size(pull.size_bytes)})" if pull.size_bytes else ""
         say(f"pull {pull.model}{amount} on {pull.worker}, host {pull.host}")

@@ -44,11 +44,13 @@ class Unfixed:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """exact: there is no smaller set of pulls that leaves fewer models unfixed."""
+    """exact: there is no smaller set of pulls that leaves fewer models unfixed. models: how many
+    were looked at."""
 
     pulls: tuple[Pull, ...]
     unfixed: tuple[Unfixed, ...]
     exact: bool
+    models: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,8 @@ def fix(snapshot: Snapshot, limits: Limits, model: str | None = None) -> Fix:
     """The pulls, spread over the hosts. model: only this one."""
     grid = Grid.of(snapshot, limits)
     pullers = _pullers(grid)
-    lacks = [
-        lack
-        for name in (all_models(snapshot) if model is None else (model,))
-        if (lack := _lack(name, grid, pullers))
-    ]
+    models = all_models(snapshot) if model is None else (model,)
+    lacks = [lack for name in models if (lack := _lack(name, grid, pullers))]
     lacks.sort(key=lambda lack: (-lack.size_bytes, lack.model))
     free = {host: _disk(worker) for host, worker in pullers.items()}
     chosen, exact = _search(lacks, free) if len(lacks) <= EXACT else (_greedy(lacks, free), False)
@@ -84,7 +83,7 @@ def fix(snapshot: Snapshot, limits: Limits, model: str | None = None) -> Fix:
         for lack in lacks
         if len(chosen.get(lack.model, ())) < lack.missing
     )
-    return Fix(pulls, unfixed, exact)
+    return Fix(pulls, unfixed, exact, len(models))
 
 
 def _pullers(grid: Grid) -> dict[str, Worker]:

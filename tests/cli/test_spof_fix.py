@@ -79,6 +79,14 @@ async def test_a_pull_that_fails_is_exit_1(
     assert "only nas can serve qwen3:4b" in told
 
 
+def test_a_grid_without_a_model_has_none_on_two_hosts(
+    server: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COGRID_REDIS_URL", server.url)
+    assert run(["spof", "--fix", "--yes"]) == 0
+    assert capsys.readouterr().out.startswith("no worker has told of a model yet")
+
+
 @pytest.mark.parametrize("words", [("--dry-run",), ("--yes",), ("--fix", "--without", "esxi")])
 def test_options_that_exclude_each_other(words: tuple[str, ...]) -> None:
     assert run(["spof", *words]) == 2

@@ -28,12 +28,16 @@ def where(found: Fix) -> list[tuple[str, str]]:
 
 
 def test_two_hosts_need_nothing() -> None:
-    assert fixed(an_ollama("esxi"), an_ollama("ai-core")) == Fix((), (), True)
+    assert fixed(an_ollama("esxi"), an_ollama("ai-core")) == Fix((), (), True, 1)
+
+
+def test_an_empty_grid_says_that_there_was_none_to_look_at() -> None:
+    assert fixed() == Fix((), (), True, 0)
 
 
 def test_the_incident_needs_one_pull() -> None:
     found = fixed(an_ollama("esxi", an_offer(size_bytes=5)), an_ollama("ai-core", "gemma3:1b", "x"))
-    assert found == Fix((Pull("x", "esxi", "esxi", 0),), (), True)  # type: ignore[arg-type]
+    assert found == Fix((Pull("x", "esxi", "esxi", 0),), (), True, 2)  # type: ignore[arg-type]
 
 
 def test_two_workers_of_one_host_are_one() -> None:
