@@ -314,7 +314,12 @@ def _server_warnings(server: Server) -> list[str]:
 def _reaper_warnings(snapshot: Snapshot, limits: Limits) -> list[str]:
     said = []
     silent_s = (snapshot.taken_at_ms - snapshot.reaper.last_pass_ms) / 1000
-    if not snapshot.reaper.last_pass_ms:
+    if not snapshot.reaper.last_pass_ms and not snapshot.workers:
+        said.append(
+            "no reaper has ever run here: start a grid with cogrid up, or a reaper alone with "
+            "cogrid reaper --daemon"
+        )
+    elif not snapshot.reaper.last_pass_ms:
         said.append("no reaper has ever run here: start one with cogrid reaper --daemon")
     elif silent_s > max(limits.pass_window_s, 3 * limits.tick_s):
         said.append(

@@ -75,5 +75,5 @@ def silence(where: str, cause: object) -> StoreError:
     """The error for a server that cannot be reached, or that went away."""
     return StoreError(
         f"Redis at {where} cannot be reached: {cause}",
-        "start it, or set its address with --redis or COGRID_REDIS_URL",
+        "start it (cogrid up brings its own), or set its address with --redis or COGRID_REDIS_URL",
     )

@@ -83,7 +83,14 @@ def test_a_server_that_hides_its_facts_is_said_to() -> None:
 
 
 def test_a_missing_or_silent_reaper_is_a_warning() -> None:
-    assert "no reaper has ever run" in said(a_grid(reaper=ReaperMark())).warnings[0]
+    (nothing,) = said(a_grid(reaper=ReaperMark())).warnings
+    assert nothing.startswith("no reaper has ever run here: start a grid with cogrid up, or")
+    workers = replace(a_snapshot(a_worker()), server=FIT, reaper=ReaperMark())
+    assert (
+        said(workers)
+        .warnings[0]
+        .endswith("has ever run here: start one with cogrid reaper --daemon")
+    )
     silent = ReaperMark(last_pass_ms=NOW_MS - 42_000)
     found = said(a_grid(reaper=silent))
     assert "42 s ago" in found.warnings[0]
