@@ -13,9 +13,10 @@ from cogrid import __version__
 from cogrid.engine.api import Done, EngineError, Fault, Listed
 from cogrid.engine.to_ollama import to_ollama
 from cogrid.model.chat import Delta, Request, Usage
+from cogrid.model.names import DEMO_MODEL
 from cogrid.model.task import Kind
 
-MODEL = "demo-echo"
+MODEL = DEMO_MODEL
 DELAY_ENV = "COGRID_DEMO_DELAY_MS"
 DELAY_S = 0.03
 """Between words: the pace of a small model on an ordinary machine."""

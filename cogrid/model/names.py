@@ -13,6 +13,8 @@ Queue = NewType("Queue", str)
 """``tasks:<pool>:<worker>`` or ``tasks:<pool>:shared:<model>``, without the prefix."""
 
 SHARED = "shared"
+DEMO_MODEL = "demo-echo"
+"""The one model of the built-in demonstration: no engine can get it, and that engine no other."""
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 TASK_ID = re.compile(r"[A-Za-z0-9]{1,64}")
 

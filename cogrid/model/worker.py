@@ -67,7 +67,8 @@ class Worker:
     runs. chores: what the operator asked of it, beside its slots. revoked: tokens taken from it and
     not yet confirmed; each still occupies a slot. taken: how many both are, where they were only
     counted. claim_age_ms: how long ago its claim loop had
-    turned when it last renewed. report: further facts that it tells, by name.
+    turned when it last renewed. report: further facts that it tells, by name. address: the IP
+    address from which its machine reaches Redis, "" where it told none.
     """
 
     id: WorkerId
@@ -97,11 +98,17 @@ class Worker:
     claim_age_ms: int = 0
     report: dict[str, Any] = field(default_factory=dict, hash=False)
     chores: tuple[TaskId, ...] = ()
+    address: str = ""
 
     @property
     def pulls(self) -> bool:
         """True beside Ollama, the engine that fetches a model by itself when it is asked to."""
         return self.engine.startswith("ollama")
+
+    @property
+    def demo(self) -> bool:
+        """True with the built-in demonstration instead of an engine: it gets no further model."""
+        return self.engine.startswith("demo")
 
     @property
     def busy(self) -> int:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from cogrid.model.limits import Limits
-from cogrid.model.names import WorkerId
+from cogrid.model.names import DEMO_MODEL, WorkerId
 from cogrid.model.snapshot import Snapshot
 from cogrid.model.worker import Worker
 from cogrid.rules.grid import Grid
 from cogrid.rules.homes import all_models
+from cogrid.rules.mend import RUN_DEMO
 
 HOSTS = 2
 """A model that so many hosts can serve survives the loss of one."""
@@ -105,7 +106,9 @@ def _lack(model: str, grid: Grid, pullers: dict[str, Worker]) -> _Lack | None:
     offers = [offer for worker in grid.snapshot.workers if (offer := worker.offer(model))]
     size_bytes = max((offer.size_bytes for offer in offers), default=0)
     hosts = tuple(
-        host for host, worker in pullers.items() if host not in able and _fits(worker, size_bytes)
+        host
+        for host, worker in pullers.items()
+        if model != DEMO_MODEL and host not in able and _fits(worker, size_bytes)
     )
     return _Lack(model, size_bytes, HOSTS - len(able), hosts)
 
@@ -213,6 +216,8 @@ def _step(
 
 
 def _why(lack: _Lack) -> str:
+    if lack.model == DEMO_MODEL:
+        return f"it is built in, so it is not pulled: run `{RUN_DEMO}` on another machine"
     if len(lack.hosts) < lack.missing:
         needed = f"{lack.missing} more {'host' if lack.missing == 1 else 'hosts'}"
         be = "is" if lack.missing == 1 else "are"

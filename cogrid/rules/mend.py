@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Iterable
 
 REAP = "cogrid reaper --once"
+RUN_DEMO = "cogrid worker run --engine demo"
+"""A worker with the built-in model; with another name where one runs on that machine already."""
 
 
 def drain(worker: str) -> str:

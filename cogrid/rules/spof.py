@@ -6,12 +6,13 @@ import shlex
 
 from cogrid.model.finding import Finding
 from cogrid.model.limits import Limits
+from cogrid.model.names import DEMO_MODEL
 from cogrid.model.snapshot import Snapshot
 from cogrid.model.task import State, Task
 from cogrid.model.worker import Worker
 from cogrid.rules.grid import Grid
 from cogrid.rules.homes import all_models, why_no_home
-from cogrid.rules.mend import spof
+from cogrid.rules.mend import RUN_DEMO, spof
 from cogrid.rules.moment import Moment
 from cogrid.rules.waiting import queued
 
@@ -67,8 +68,11 @@ def _finding(
 def _cure(model: str, able: list[Worker], grid: Grid) -> tuple[str, str]:
     """What to do on a host that is up and does not share the others' fate, and the command for it;
     "" where no host that is there could get the model."""
+    if model == DEMO_MODEL:
+        where = "another machine" if able else "any machine"
+        return f"it is built in: run `{RUN_DEMO}` on {where}", ""
     taken = {_host(worker) for worker in able}
-    spare = [worker for worker in _up(grid) if _host(worker) not in taken]
+    spare = [w for w in _up(grid) if _host(w) not in taken and not w.demo]
     if not spare:
         return "add a worker on another machine that has it", ""
     best = max(spare, key=lambda worker: (worker.pulls, worker.free, worker.slots))

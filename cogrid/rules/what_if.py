@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from cogrid.model.finding import Finding
 from cogrid.model.limits import Limits
-from cogrid.model.names import WorkerId
+from cogrid.model.names import DEMO_MODEL, WorkerId
 from cogrid.model.snapshot import Snapshot
 from cogrid.model.worker import Worker
 from cogrid.rules.counted import counted
 from cogrid.rules.grid import Grid
-from cogrid.rules.mend import pull
+from cogrid.rules.mend import RUN_DEMO, pull
 from cogrid.rules.waiting import queued
 
 LOST = "lost_model"
@@ -116,7 +116,9 @@ def _finding(
     else:
         kind, what = LOST, f"without {names}, no worker could serve {model}"
     spare = _spare(model, left, after)
-    if not spare:
+    if model == DEMO_MODEL:
+        what += f"; it is built in: run `{RUN_DEMO}` on another machine"
+    elif not spare:
         what += "; add a worker on another machine that has it"
     verb = "would wait for nothing" if not left else "would wait for one worker"
     return Finding(
@@ -131,6 +133,8 @@ def _finding(
 def _spare(model: str, left: tuple[Worker, ...], after: Grid) -> tuple[WorkerId, ...]:
     """Workers that would still be there and could get it, as many as are needed for two homes, each
     on a host of its own."""
+    if model == DEMO_MODEL:
+        return ()
     taken = {_place("host", worker) for worker in left}
     found: list[WorkerId] = []
     up = {seat.worker.id for seats in after.homes.values() for seat in seats if seat.able}

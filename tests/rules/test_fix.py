@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cogrid.model.limits import Limits
+from cogrid.model.names import DEMO_MODEL
 from cogrid.model.snapshot import Snapshot
 from cogrid.rules.fix import DISK_SPARE_BYTES, Fix, Pull, fix
 from tests.build import a_snapshot, a_worker, an_offer
@@ -38,6 +39,15 @@ def test_an_empty_grid_says_that_there_was_none_to_look_at() -> None:
 def test_the_incident_needs_one_pull() -> None:
     found = fixed(an_ollama("esxi", an_offer(size_bytes=5)), an_ollama("ai-core", "gemma3:1b", "x"))
     assert found == Fix((Pull("x", "esxi", "esxi", 0),), (), True, 2)  # type: ignore[arg-type]
+
+
+def test_the_built_in_model_is_not_pulled() -> None:
+    demo = a_worker("demo-1", DEMO_MODEL, engine="demo 0.1.0")
+    found = fixed(demo, an_ollama("esxi"), an_ollama("ai-core"))
+    assert found.pulls == ()
+    (left,) = found.unfixed
+    assert left.model == DEMO_MODEL
+    assert "`cogrid worker run --engine demo` on another machine" in left.why
 
 
 def test_two_workers_of_one_host_are_one() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from cogrid.model.finding import Finding
 from cogrid.model.limits import Limits
+from cogrid.model.names import DEMO_MODEL
 from cogrid.model.snapshot import Snapshot
 from cogrid.model.task import State
 from cogrid.model.worker import OfferState
@@ -59,6 +60,19 @@ def test_the_cure_names_the_command_on_another_host() -> None:
     assert found.what.endswith("; add it to the engine of ai-core on ai-core")
     found = only(a_snapshot(a_worker("esxi")))
     assert found.what.endswith("; add a worker on another machine that has it")
+
+
+def test_the_built_in_model_is_not_pulled_and_its_engine_gets_no_other() -> None:
+    demo = a_worker("demo-1", DEMO_MODEL, engine="demo 0.1.0")
+    grid = a_snapshot(demo, a_worker("nu1", engine="ollama 0.9.3"))
+    found = only(grid, DEMO_MODEL)
+    assert found.what == (
+        f"only demo-1 can serve {DEMO_MODEL}; it is built in: run "
+        "`cogrid worker run --engine demo` on another machine"
+    )
+    assert found.mend == ""
+    assert only(a_snapshot(), DEMO_MODEL).what.endswith("--engine demo` on any machine")
+    assert only(grid, "gemma3:1b").what.endswith("; add a worker on another machine that has it")
 
 
 def test_quarantine_makes_the_other_one_alone() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cogrid.model.limits import Limits
-from cogrid.model.names import WorkerId
+from cogrid.model.names import DEMO_MODEL, WorkerId
 from cogrid.model.snapshot import Snapshot
 from cogrid.rules.what_if import Loss, going, loss, losses, without
 from tests.build import a_queue, a_snapshot, a_task, a_worker
@@ -60,6 +60,16 @@ def test_the_mend_is_a_pull_on_those_that_would_be_left() -> None:
         "gemma3:1b": "cogrid model pull gemma3:1b --worker ai-core --worker nas",
         "llama3.2:1b": "cogrid model pull llama3.2:1b --worker nas",
     }
+
+
+def test_the_built_in_model_is_not_pulled() -> None:
+    spare = a_worker("nas", engine="ollama 0.9.3")
+    grid = a_snapshot(a_worker("demo-1", DEMO_MODEL, engine="demo 0.1.0"), spare)
+    (found,) = loss(grid, ("demo-1",), (), LIMITS)
+    assert found.what.endswith(
+        "it is built in: run `cogrid worker run --engine demo` on another machine"
+    )
+    assert found.mend == ""
 
 
 def test_what_was_single_before_is_not_its_fault() -> None:
