@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 OF_HOST = ("role", "scope", "id", "pool", "engine", "slots", "models", "user", "workdir", "python")
 """Options that are keys of a ``[[host]]``, and win over it."""
 
+WHICH = ("role", "scope", "id", "python")
+"""Those of them that say which unit is meant, and with what it is looked at."""
+
 
 @click.command("install-unit")
 @click.option("--role", type=click.Choice(ROLES), help="What it is to run (worker).")
@@ -51,6 +54,7 @@ OF_HOST = ("role", "scope", "id", "pool", "engine", "slots", "models", "user", "
     help="Take cogrid and its packages from here, not from the package index.",
 )  # fmt: skip
 @click.option("--upgrade", is_flag=True, help="Install what runs here also over the same version.")
+@click.option("--rollback", is_flag=True, help="Instead: use the cogrid again that ran before.")
 @click.option("--replace", "replaces", is_flag=True, help="Replace a worker that runs there.")
 @click.option("--force", is_flag=True, help="Write over a unit that was edited by hand.")
 @click.option("--print", "only_print", is_flag=True, help="Print the unit; connect to nothing.")
@@ -68,6 +72,7 @@ def command(
     unit_name: str,
     wheels: Path | None,
     upgrade: bool,
+    rollback: bool,
     replaces: bool,
     force: bool,
     only_print: bool,
@@ -84,6 +89,9 @@ def command(
     also when the connection breaks. Twice is once: what is as it should be is neither written nor
     restarted.
 
+    With --rollback: the version that the unit ran before --upgrade is used again, and the unit is
+    restarted once, after its worker has finished what it runs; unit and settings stay.
+
     Redis' password and other secrets go into a file there that only its owner may read.
 
     \b
@@ -92,6 +100,7 @@ def command(
     cogrid install-unit --host ops@ai-core:2222 --id ai-core --pool gpu --slots 2
     cogrid install-unit --host 192.168.0.41 --role reaper
     cogrid install-unit --all --upgrade --yes
+    cogrid install-unit --host 192.168.0.41 --rollback
     cogrid install-unit --host 192.168.0.41 --print
 
     \b
@@ -101,6 +110,17 @@ def command(
     from cogrid.ops.install.order import Order, authorities
 
     chosen = _with_options(hosts, unit_name, of_host)
+    if rollback:
+        _only_back(
+            {
+                **of_host,
+                "upgrade": upgrade,
+                "wheels": wheels,
+                "replace": replaces,
+                "force": force,
+                "print": only_print,
+            }
+        )
     if only_print:
         return _print_units(chosen, config, unit_name, restart_sec, as_json)
     from cogrid.cli.connect import address_for_hosts
@@ -108,7 +128,7 @@ def command(
     order = Order(
         address_for_hosts(config),
         config,
-        Wishes(upgrade, replaces, force),
+        Wishes(upgrade, replaces, force, rollback),
         unit_name,
         restart_sec,
         wheels,
@@ -139,6 +159,16 @@ def _with_options(
             "leave them out, or write the hosts down as [[host]] with an id each",
         )
     return tuple(replace(host, **given) for host in hosts)
+
+
+def _only_back(given: dict[str, Any]) -> None:
+    """UsageError where something is asked that a way back does not do."""
+    more = [name for name, value in given.items() if value and name not in WHICH]
+    if more:
+        raise UsageError(
+            f"--rollback changes neither unit nor settings, and --{more[0]} would",
+            "first go back, then install anew without --rollback",
+        )
 
 
 def _install(

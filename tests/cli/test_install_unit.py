@@ -95,6 +95,17 @@ def test_a_wrong_setting_is_a_wrong_call(
     assert what in err
 
 
+@pytest.mark.parametrize(
+    "more", [("--upgrade",), ("--engine", "demo"), ("--slots", "2"), ("--force",), ("--print",)]
+)
+def test_a_way_back_changes_no_setting(
+    capsys: pytest.CaptureFixture[str], more: tuple[str, ...]
+) -> None:
+    code, out, err = told(capsys, "install-unit", "--host", "a", "--rollback", *more)
+    assert (code, out) == (2, "")
+    assert f"--rollback changes neither unit nor settings, and {more[0]} would" in err
+
+
 @pytest.mark.parametrize("url", ["redis://127.0.0.1:6379/0", "redis://localhost", "unix:///s", ""])
 def test_a_server_of_this_machine_only_is_refused_with_the_cure(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, url: str

@@ -129,16 +129,20 @@ def stage(
     return {"base": str(place), "fresh": True}
 
 
-def switch(base: str, name: str) -> dict[str, Any]:
-    """Make one current. Both are stamped: those used last are kept."""
+def switch(base: str, name: str, back: bool = False) -> dict[str, Any]:
+    """Make one current. Both are stamped, so that those used last are kept, and in which order they
+    were used is known; not on the way back, or the one that was left would count as the one before.
+    """
     place = base_of(base)
     with lock(place):
         if not (place / "versions" / name / MANIFEST).exists():
             raise RefusalError("absent", f"{place / 'versions' / name} is not there any more")
         before = current(place)
-        for each in (before, name):
+        now_s = time.time()
+        # Apart by more than the clock of some kernels moves on between the two.
+        for each, used_s in () if back else ((before, now_s - 0.01), (name, now_s)):
             with contextlib.suppress(OSError):
-                os.utime(place / "versions" / each / MANIFEST)
+                os.utime(place / "versions" / each / MANIFEST, (used_s, used_s))
         point(place, name)
     return {"before": before}
 

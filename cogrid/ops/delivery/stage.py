@@ -63,6 +63,15 @@ class Installed:
         """cogrid's version that is current, "" for none."""
         return next((each.version for each in self.versions if each.name == self.current), "")
 
+    @property
+    def before(self) -> Version | None:
+        """The one that units ran before the current one was installed. After a way back there is
+        none: the one that was left has been used later."""
+        whole = [each for each in self.versions if each.whole]
+        now_s = next((each.used_at for each in whole if each.name == self.current), 0.0)
+        older = (each for each in whole if each.used_at < now_s)
+        return max(older, key=lambda each: each.used_at, default=None)
+
 
 @dataclass(frozen=True, slots=True)
 class Staged:
@@ -153,10 +162,11 @@ def staging(base: str, name: str) -> str:
     return json.dumps({"act": "stage", "base": base, "name": name}).removesuffix("}")
 
 
-def switch(connection: Connection, staged: Staged) -> str:
+def switch(connection: Connection, staged: Staged, back: bool = False) -> str:
     """Let units start this one from now on; what runs goes on as it is until it is restarted. The
-    name of the one that they started before, "" for none."""
-    done = _act(connection, staged.scope, staged.python, "switch", {"name": staged.name})
+    name of the one that they started before, "" for none. back: to one that they started before."""
+    request = {"name": staged.name, "back": back}
+    done = _act(connection, staged.scope, staged.python, "switch", request)
     return str(done["before"])
 
 

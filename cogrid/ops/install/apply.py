@@ -153,10 +153,13 @@ class Carrying:
         self.undoing.by_hand(steps.install(base, bundle.name, known_by), put)
 
     def _switch(self) -> None:
-        staged = self._staged
+        back = self._job.back
+        staged = back or self._staged
         assert staged is not None
         before = steps.switch(staged.base)
-        self.undoing.by_hand(before, lambda: _ignored(switch(self._connection, staged)))
+        self.undoing.by_hand(
+            before, lambda: _ignored(switch(self._connection, staged, back is not None))
+        )
 
     def _write(self, name: str, path: str, text: str, mode: int, reload: bool = False) -> None:
         content = text.encode()

@@ -29,9 +29,9 @@ LOOK_S = 900.0
 AT_ONCE = 16
 """Hosts at a time: each is sent some megabytes."""
 
-PLANNED, NOTHING, INSTALLED = "planned", "nothing to do", "installed"
+PLANNED, NOTHING, INSTALLED, BACK = "planned", "nothing to do", "installed", "rolled back"
 REFUSED, FAILED, NOT_ASKED = "refused", "failed", "not asked"
-FINE = (PLANNED, NOTHING, INSTALLED)
+FINE = (PLANNED, NOTHING, INSTALLED, BACK)
 Say = Callable[[str, str], None]
 """Called with a host and a line about it, from several threads."""
 
@@ -47,11 +47,11 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class HostInstall:
-    """One unit on one host. state: planned, nothing to do, installed, refused (nothing was touched,
-    ``objections`` say why), failed (``step`` says at which step, ``error`` why; it was taken back),
-    not asked. steps: what is done, in order. diff: of the unit. variables: of its environment file,
-    by name: + new, - gone, ~ another value. journal: the unit's last lines where it did not start.
-    took_s: null where nothing was done."""
+    """One unit on one host. state: planned, nothing to do, installed, rolled back, refused (nothing
+    was touched, ``objections`` say why), failed (``step`` says at which step, ``error`` why; it was
+    taken back), not asked. steps: what is done, in order. diff: of the unit. variables: of its
+    environment file, by name: + new, - gone, ~ another value. journal: the unit's last lines where
+    it did not start. took_s: null where nothing was done."""
 
     host: str
     unit: str | None
@@ -249,12 +249,15 @@ class _Work:
             )
         if not now.plan.steps:
             return _of(job.shown, now.plan, NOTHING)
-        grid.tell(f"install-unit {job.plan.unit} on {job.shown} by {self.by}", job.settings.id)
+        back = self._order.wishes.rollback
+        verb = f"install-unit{' --rollback' if back else ''}"
+        grid.tell(f"{verb} {job.plan.unit} on {job.shown} by {self.by}", job.settings.id)
         self._at_work[target] = job.scope
         carry_out(connection, now, grid, tell, lambda: connect(target, self._access))
         del self._at_work[target]
         return replace(
-            _of(job.shown, now.plan, INSTALLED), took_s=round(time.monotonic() - begun_s, 1)
+            _of(job.shown, now.plan, BACK if back else INSTALLED),
+            took_s=round(time.monotonic() - begun_s, 1),
         )
 
     def _grid(self) -> Grid:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Wishes:
     """What the operator allows. upgrade: install what this side has, also over the same version.
-    replace: workers that were found there. force: over what somebody edited."""
+    replace: workers that were found there. force: over what somebody edited. rollback: instead of
+    all that, go back to the cogrid that ran there before."""
 
     upgrade: bool = False
     replace: bool = False
     force: bool = False
+    rollback: bool = False
 
 
 @dataclass(frozen=True, slots=True)

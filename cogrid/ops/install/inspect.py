@@ -18,7 +18,7 @@ from cogrid.ops.delivery.gather import MissingWheelsError, gather
 from cogrid.ops.delivery.python import HostPython
 from cogrid.ops.delivery.read_python import read_python
 from cogrid.ops.delivery.refusal import DeliveryError
-from cogrid.ops.delivery.stage import Installed, has, read_installed
+from cogrid.ops.delivery.stage import Installed, Staged, has, read_installed
 from cogrid.ops.install.facts import Login, Look, Question, ask_login, ask_look
 from cogrid.ops.install.given import Delivery, Seen
 from cogrid.ops.install.grid import Grid
@@ -32,7 +32,7 @@ from cogrid.ops.install.order import (
     in_a_home,
     unit_settings,
 )
-from cogrid.ops.install.plan import Plan, plan, refused
+from cogrid.ops.install.plan import Plan, plan, plan_back, refused
 from cogrid.ops.unit.render import Rendered, render
 from cogrid.ops.unit.settings import UnitSettings
 from cogrid.remote.connection import Connection
@@ -42,7 +42,8 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One host and what is to be done there. The rest is None where the plan is refused early."""
+    """One host and what is to be done there. The rest is None where the plan is refused early.
+    back: the installation that it goes back to, None where it does not."""
 
     host: Host
     shown: str
@@ -52,6 +53,7 @@ class Job:
     rendered: Rendered | None = field(default=None, repr=False)
     python: HostPython | None = None
     bundle: Bundle | None = field(default=None, repr=False)
+    back: Staged | None = None
     seen: Seen = field(default_factory=Seen)
     authorities: str = field(default="", repr=False)
 
@@ -82,7 +84,18 @@ def inspect(connection: Connection, host: Host, order: Order, grid: Grid | None,
         job, settings=settings, rendered=rendered, python=python, seen=seen,
         authorities=order.authorities,
     )  # fmt: skip
+    if order.wishes.rollback:
+        return _planned_back(job, installed, look)
     return _planned(job, installed, look, order, tell)
+
+
+def _planned_back(job: Job, installed: Installed, look: Look) -> Job:
+    before, python = installed.before, job.python
+    assert python is not None
+    job = replace(job, plan=plan_back(job.settings, look, installed, job.seen))
+    if before is None:
+        return job
+    return replace(job, back=Staged(job.scope, installed.base, before.name, python, fresh=False))
 
 
 def _planned(job: Job, installed: Installed, look: Look, order: Order, tell: Tell) -> Job:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from cogrid.model.host import Role, Scope
+from cogrid.ops.delivery.stage import Installed
 from cogrid.ops.install.facts import Login, Look, Server
 from cogrid.ops.install.given import Delivery, Seen, Wishes
 from cogrid.ops.install.objections import Objection, objections
@@ -106,6 +107,22 @@ def plan(
     )
 
 
+def plan_back(settings: UnitSettings, look: Look, installed: Installed, seen: Seen) -> Plan:
+    """The way back to the cogrid that ran before; the unit and its settings stay as they are."""
+    unit, before = settings.unit_name, installed.before
+    if look.unit.text is None:
+        what = f"{unit} is not there, so it ran nothing before"
+        return refused(settings, Objection(what, "install it: without --rollback"))
+    if before is None:
+        what = f"there is no cogrid to go back to from {installed.current or 'none'}"
+        cure = "--upgrade installs the one that runs here"
+        return refused(settings, Objection(what, cure))
+    running = is_up(parse_state(look.unit.state))
+    back = Todo(Act.SWITCH, f"use cogrid {before.name} again (was {installed.current})")
+    steps = (back, *_drain(settings, seen), *_start(settings, running))
+    return Plan(unit, steps, running=running)
+
+
 def _steps(
     settings: UnitSettings,
     rendered: Rendered,
@@ -142,9 +159,8 @@ def _steps(
         yield Todo(Act.SWITCH, f"use cogrid {delivery.coming}{was}")
     silent = settings.role is Role.WORKER and not seen.polls
     starts = bool(changed or delivery.coming or others or not running or silent)
-    if starts and seen.alive:
-        runs = f", which runs {counted(seen.runs, 'task')}" if seen.runs else ""
-        yield Todo(Act.DRAIN, f"drain {settings.id}{runs}")
+    if starts:
+        yield from _drain(settings, seen)
     yield from (
         Todo(Act.REPLACE, f"stop and disable {other.unit}", other)
         if other.unit
@@ -154,12 +170,22 @@ def _steps(
     if parse_state(look.unit.state).enabled != "enabled":
         yield Todo(Act.ENABLE, f"enable {unit}")
     if starts:
-        yield Todo(Act.START, f"{'restart' if running else 'start'} {unit}")
-        yield Todo(Act.ACTIVE, "wait until systemd says that it is active")
-        yield Todo(Act.POLLED, f"wait until {_proof(settings)}")
+        yield from _start(settings, running)
     for other in others:
         if other.pid:
             yield Todo(Act.END, f"end process {other.pid}", other)
+
+
+def _drain(settings: UnitSettings, seen: Seen) -> Iterator[Todo]:
+    if seen.alive:
+        runs = f", which runs {counted(seen.runs, 'task')}" if seen.runs else ""
+        yield Todo(Act.DRAIN, f"drain {settings.id}{runs}")
+
+
+def _start(settings: UnitSettings, running: bool) -> Iterator[Todo]:
+    yield Todo(Act.START, f"{'restart' if running else 'start'} {settings.unit_name}")
+    yield Todo(Act.ACTIVE, "wait until systemd says that it is active")
+    yield Todo(Act.POLLED, f"wait until {_proof(settings)}")
 
 
 def _proof(settings: UnitSettings) -> str:

@@ -17,10 +17,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from cogrid.ops.delivery import on_host
 from cogrid.ops.delivery.bundle import Bundle, archive
+from cogrid.ops.delivery.stage import Installed
 from cogrid.ops.delivery.wheel import read_wheel
 from tests.ops.delivery.build import a_bundle, a_wheel
 from tests.wait import until
@@ -162,6 +164,38 @@ def test_the_one_used_before_is_kept(
     assert there.act("prune") == {"removed": [second.name]}
     assert there.versions() == [first.name, third.name]
     assert there.act("prune") == {"removed": []}
+
+
+def test_the_way_back_leads_to_the_one_before_and_not_to_and_fro(
+    there: There, first: Bundle, second: Bundle, third: Bundle
+) -> None:
+    def before() -> str | None:
+        found = msgspec.convert(there.act("look"), Installed).before
+        return found.name if found else None
+
+    assert before() is None
+    there.stage(first)
+    there.act("switch", name=first.name)
+    assert before() is None
+    there.stage(second)
+    assert before() is None, "it lies there, and nothing has run it"
+    there.act("switch", name=second.name)
+    assert before() == first.name
+    assert there.act("switch", name=first.name, back=True) == {"before": second.name}
+    assert there.runs() == "cogrid, version 0.1.0"
+    assert before() is None
+    # Forward again, by an installation: then there is a way back again.
+    there.stage(third)
+    there.act("switch", name=third.name)
+    assert before() == first.name
+    assert there.act("prune") == {"removed": [second.name]}
+
+
+def test_what_is_half_made_is_nowhere_to_go_back_to(there: There, first: Bundle) -> None:
+    there.stage(first)
+    there.act("switch", name=first.name)
+    (there.base / "versions" / "0.0.1-half").mkdir()
+    assert msgspec.convert(there.act("look"), Installed).before is None
 
 
 def test_one_that_runs_is_never_pruned(there: There, first: Bundle, tmp_path: Path) -> None:
