@@ -3,6 +3,7 @@ protocol of ``cogrid.remote``; the scripts themselves run on real hosts, in test
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
 import socket
@@ -80,12 +81,18 @@ class Machine:
                 connected, _ = self._listener.accept()
             except OSError:
                 return
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             transport = paramiko.Transport(connected)
             transport.add_server_key(self._key)
             self._open.append(transport)
             transport.start_server(event=threading.Event(), server=_Anybody(self))
 
     def run(self, channel: paramiko.Channel, mark: str) -> None:
+        """Until that side hangs up, which may be at any moment."""
+        with contextlib.suppress(EOFError, OSError, paramiko.SSHException):
+            self._answer(channel, mark)
+
+    def _answer(self, channel: paramiko.Channel, mark: str) -> None:
         """What ``remote.script`` has the shell do, with an answer in place of the script's."""
         channel.sendall(f"\n{mark} 1\n".encode())
         channel.sendall_stderr(f"\n{mark}\n".encode())

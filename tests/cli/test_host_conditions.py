@@ -248,9 +248,10 @@ def test_warnings_of_python_stay_beside_the_answer(stage: Stage, machine: Machin
     listed = [" ".join((words, *at(machine))) for words in ON_A_MACHINE]
     done = subprocess.run(
         [sys.executable, "-c", WARNED],
-        input="\n".join(listed), capture_output=True, text=True, check=True, timeout=60,
+        input="\n".join(listed), capture_output=True, text=True, check=False, timeout=60,
         env={**os.environ, "PYTHONWARNINGS": "default"},
     )  # fmt: skip
+    assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == 2 * len(listed)
     for text, ended in zip(lines[::2], lines[1::2], strict=True):
