@@ -46,6 +46,16 @@ def pull(model: str, workers: Iterable[str]) -> str:
     return f"cogrid model pull {shlex.join((model, *words))}" if words else ""
 
 
+def unlearn(model: str) -> str:
+    """The grid asks no more for a model that nobody has."""
+    return f"cogrid model forget {shlex.quote(model)}"
+
+
+def cancel_all(model: str) -> str:
+    """Everything that waits for the model ends, and the clients are told."""
+    return f"cogrid task cancel --model {shlex.quote(model)}"
+
+
 def spof(model: str) -> str:
     """Who can serve the model, and what to do for a second one."""
     return f"cogrid spof --fix --model {shlex.quote(model)}"

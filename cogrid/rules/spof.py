@@ -12,7 +12,7 @@ from cogrid.model.task import State, Task
 from cogrid.model.worker import Worker
 from cogrid.rules.grid import Grid
 from cogrid.rules.homes import all_models, why_no_home
-from cogrid.rules.mend import RUN_DEMO, spof
+from cogrid.rules.mend import RUN_DEMO, spof, unlearn
 from cogrid.rules.moment import Moment
 from cogrid.rules.waiting import queued
 
@@ -55,6 +55,9 @@ def _finding(
         kind, what = SINGLE_HOST, f"all workers that can serve {model} ({ids}) are on one host"
     running = sum(task.state is State.RUNNING for task in tasks)
     cure, mend = _cure(model, able, grid)
+    if not able and not tasks and _is_left_behind(model, grid):
+        cure += f"; where nobody wants it any more: {unlearn(model)}"
+        mend = mend or unlearn(model)
     return Finding(
         kind=kind,
         subject=model,
@@ -63,6 +66,13 @@ def _finding(
         mend=mend,
         at_risk=tuple(task.id for task in tasks),
     )
+
+
+def _is_left_behind(model: str, grid: Grid) -> bool:
+    """True where all that is left of it is that the grid knows it."""
+    snapshot = grid.snapshot
+    asked = queued(snapshot)[model] or any(worker.offer(model) for worker in snapshot.workers)
+    return model in snapshot.model_homes and not asked
 
 
 def _cure(model: str, able: list[Worker], grid: Grid) -> tuple[str, str]:

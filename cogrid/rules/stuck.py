@@ -12,7 +12,7 @@ from cogrid.rules.counted import counted
 from cogrid.rules.grid import Grid
 from cogrid.rules.health import poll_evidence
 from cogrid.rules.homes import why_no_home
-from cogrid.rules.mend import REAP, spof
+from cogrid.rules.mend import REAP, cancel_all, spof, unlearn
 from cogrid.rules.moment import Moment
 from cogrid.rules.takers import takers
 
@@ -58,7 +58,8 @@ def _without_home(
         yield Finding(
             NO_HOME,
             queue,
-            f"{counted(count, 'task')} in {queue} for {model}, which no worker can serve",
+            f"{counted(count, 'task')} in {queue} for {model}, which no worker can serve"
+            f"{_unwanted(model, grid)}",
             "; ".join(
                 (
                     f"the oldest has waited for {_waited_s(theirs, now_ms):.1f} s",
@@ -143,6 +144,13 @@ def _why_none(model: str, grid: Grid, limits: Limits) -> list[str]:
     having = [worker for worker in grid.snapshot.workers if worker.offer(model)]
     told = [f"{worker.id}: {why_no_home(worker, model, at)}" for worker in having[:_TOLD]]
     return told or ["no worker has it"]
+
+
+def _unwanted(model: str, grid: Grid) -> str:
+    """What to do where nobody will bring the model back; a dead worker that has it may."""
+    if any(worker.offer(model) for worker in grid.snapshot.workers):
+        return ""
+    return f"; where nobody wants it any more: {cancel_all(model)}, then {unlearn(model)}"
 
 
 def _last_home(model: str, grid: Grid) -> str:

@@ -63,6 +63,10 @@ def a_draining_worker(stage: Stage) -> None:
     stage.redis.hset(stage.keys.worker("esxi"), "wanted", '{"state":"drain","by":"ada"}')
 
 
+def a_model_left_behind(stage: Stage) -> None:
+    stage.redis.zadd(stage.keys.models, {"gone:7b": 1})
+
+
 def a_dead_letter(stage: Stage) -> None:
     stage.submit("dead1", f"tasks:cpu:shared:{MODEL}", max_recoveries=0)
     stage.claim("esxi", f"tasks:cpu:shared:{MODEL}")
@@ -123,6 +127,8 @@ CASES: dict[str, Case] = {
     "model list --drift": Case(),
     f"model pull {OTHER} --worker esxi --dry-run": Case(empty=FAILED),
     f"model remove {MODEL} --worker esxi --dry-run": Case(empty=FAILED),
+    "model forget gone:7b --yes": act(prepare=a_model_left_behind),
+    "model forget gone:7b --dry-run": Case(empty=FAILED, prepare=a_model_left_behind),
     f"model warm {MODEL} --dry-run": Case(empty=FAILED),
     "route hello": Case(empty=NO_WAY),
     "worker list": Case(),

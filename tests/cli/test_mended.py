@@ -64,6 +64,13 @@ def gone(stage: Stage) -> None:
     stage.let_pass(21)
 
 
+def left_behind(stage: Stage) -> None:
+    """Its machine has left, and so has all that the grid had of that worker."""
+    gone(stage)
+    stage.sweep()
+    assert run(["worker", "forget", "esxi", "--yes"]) == 0
+
+
 def wedged(stage: Stage) -> None:
     stage.worker("esxi")
     stage.redis.hset("worker:esxi", "zombies", 3)
@@ -163,6 +170,7 @@ CASES = (
     Case("dead_worker", dead_with_work, "diagnose ghosts"),
     Case("leftover_hash", lambda s: s.redis.hset("worker:old", mapping={"worker_id": "old"})),
     Case("gone", gone),
+    Case("no_home", left_behind, "spof", note="left with its machine"),
     Case("wedged", wedged),
     Case("zombie_running", zombie),
     Case("stuck_behind", behind),

@@ -234,7 +234,8 @@ ACTS = (
     "task cancel --all --dry-run", f"dead retry {TASK} --yes", "dead purge --all --yes",
     "worker drain ai-core --yes --no-wait", "worker forget esxi --force --yes --timeout 0s",
     "worker resume esxi --dry-run", "model remove llama3.2:1b --worker esxi --force --dry-run",
-    "model warm gemma3:1b --dry-run", "model pull gemma3:1b --worker ai-core --dry-run",
+    "model forget llama3.2:1b --yes", "model warm gemma3:1b --dry-run",
+    "model pull gemma3:1b --worker ai-core --dry-run",
     "spof --fix --dry-run", "reaper --dry-run", "drill ghost --dry-run", "key list",
     "key new --label webui", "key revoke webui",
 )  # fmt: skip

@@ -100,6 +100,34 @@ def test_a_model_that_lost_its_last_home() -> None:
     assert found.evidence == "esxi: dead; last home 35 s ago; 1 queued"
 
 
+def test_a_model_that_left_with_its_machine_may_be_forgotten() -> None:
+    known = {"gone:7b": NOW_MS - 35_000}
+    found = only(a_snapshot(model_homes=known))
+    assert found.mend == "cogrid model forget gone:7b"
+    assert found.what == (
+        "no worker can serve gone:7b; add a worker on another machine that has it; "
+        "where nobody wants it any more: cogrid model forget gone:7b"
+    )
+    spare = a_worker("nas", "x", engine="ollama 0.9.3")
+    beside = only(a_snapshot(spare, model_homes=known), "gone:7b")
+    assert beside.mend == "cogrid spof --fix --model gone:7b"
+    assert beside.what.endswith(
+        "on nas; where nobody wants it any more: cogrid model forget gone:7b"
+    )
+
+
+def test_one_that_somebody_asks_for_or_had_may_not() -> None:
+    known = {"gone:7b": NOW_MS - 35_000}
+    queue = (a_queue("tasks:cpu:shared:gone:7b"),)
+    dead = a_worker("old", "gone:7b", lease_until_ms=NOW_MS - 1)
+    for snapshot in (
+        a_snapshot(queues=queue, model_homes=known),
+        a_snapshot(dead, model_homes=known),
+    ):
+        found = only(snapshot)
+        assert "forget" not in found.what + found.mend
+
+
 def test_a_model_that_is_only_waited_for() -> None:
     assert only(a_snapshot(tasks=(a_task(model="lost"),))).subject == "lost"
     assert only(a_snapshot(queues=(a_queue("tasks:cpu:shared:lost"),))).subject == "lost"

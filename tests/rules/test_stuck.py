@@ -58,6 +58,10 @@ def test_what_stands_behind_a_task_without_a_home() -> None:
         homeless.evidence
         == "the oldest has waited for 1.0 s; no worker has it; it never had a home"
     )
+    assert homeless.what.endswith(
+        "; where nobody wants it any more: cogrid task cancel --model gone:7b, "
+        "then cogrid model forget gone:7b"
+    )
     assert (behind.kind, behind.at_risk) == ("stuck_behind", ("cc",))
     assert behind.evidence == "the oldest has waited for 3.0 s"
     assert behind.mend == "cogrid reaper --once"
