@@ -39,7 +39,7 @@ def command(config: Config, hosts: tuple[Host, ...], access: Access, as_json: bo
     from cogrid.cli.fleet import meant_hosts, read_grid
     from cogrid.ops.hosts.drift import drift
 
-    machines = meant_hosts(config, hosts)
+    machines = meant_hosts(config, access, hosts)
     found = drift(machines, access, read_grid(config))
     if as_json:
         print_json(found)

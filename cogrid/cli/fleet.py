@@ -8,16 +8,23 @@ if TYPE_CHECKING:
     from cogrid.config import Config
     from cogrid.model.host import Host
     from cogrid.model.snapshot import Snapshot
+    from cogrid.remote.access import Access
     from cogrid.store.address import Address
 
 
 def meant_hosts(
-    config: Config, hosts: tuple[Host, ...], workers: tuple[str, ...] = ()
+    config: Config, access: Access, hosts: tuple[Host, ...], workers: tuple[str, ...] = ()
 ) -> tuple[Host, ...]:
     """The machines. Redis is asked only where the configuration does not know enough."""
-    from cogrid.ops.hosts.machines import meant
+    from cogrid.ops.hosts.machines import look_up, meant
 
-    return meant(hosts, workers, config.hosts, lambda: read_grid(config))
+    return meant(
+        hosts,
+        workers,
+        config.hosts,
+        lambda: read_grid(config),
+        lambda names: look_up(names, access.config),
+    )
 
 
 def read_grid(config: Config) -> Snapshot:

@@ -144,7 +144,7 @@ def _act(
     from cogrid.ops.hosts.act import Timing, carry_out, would
     from cogrid.ops.hosts.acts import Choice, Verb, plan_acts
 
-    machines = meant_hosts(config, hosts)
+    machines = meant_hosts(config, access, hosts)
     grid = _grid(config, drains)
     plan = plan_acts(machines, access, Verb(verb), Choice(units, role or "", scope), grid)
     if dry_run and not as_json:

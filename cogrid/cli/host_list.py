@@ -39,7 +39,7 @@ def command(config: Config, hosts: tuple[Host, ...], access: Access, as_json: bo
     from cogrid.cli.fleet import meant_hosts
     from cogrid.ops.hosts.listing import host_list
 
-    found = host_list(meant_hosts(config, hosts), access)
+    found = host_list(meant_hosts(config, access, hosts), access)
     if as_json:
         print_json(found)
         return found.exit_code

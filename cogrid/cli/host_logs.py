@@ -66,7 +66,7 @@ def command(
     from cogrid.cli.fleet import meant_hosts
     from cogrid.ops.hosts.logs import LogWishes, read_logs
 
-    machines = meant_hosts(config, hosts)
+    machines = meant_hosts(config, access, hosts)
     wishes = LogWishes(lines, since, units or LogWishes().units)
     if follow:
         _follow(machines, access, wishes, as_json)

@@ -78,7 +78,7 @@ def command(
     from cogrid.ops.sanity.ask import Wishes
     from cogrid.ops.sanity.report import sanity
 
-    machines = meant_hosts(config, hosts, workers)
+    machines = meant_hosts(config, access, hosts, workers)
     redis = redis_for_hosts(config)
     wishes = Wishes(trial or timeout, workers, redis, settings_for_hosts(config, redis))
     if trial is not None:

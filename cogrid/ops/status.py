@@ -47,7 +47,8 @@ class LoadedRow:
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
     """A worker. Ages are seconds; null: never. tasks: ids of what it runs. loaded: models in
-    memory. report: further facts that it tells of its machine. Where workers cannot be read, its
+    memory. report: further facts that it tells of its machine. address: the IP address from which
+    its machine reaches Redis, null where it told none. Where workers cannot be read, its
     health is ``unknown``, and slots and busy are null."""
 
     id: str
@@ -55,6 +56,7 @@ class WorkerRow:
     state: str
     pool: str
     host: str
+    address: str | None
     slots: int | None
     busy: int | None
     models: list[str]
@@ -188,6 +190,7 @@ def _worker(
         state=UNKNOWN if hidden and not worker.known else worker.state,
         pool=worker.pool,
         host=worker.host,
+        address=worker.address or None,
         slots=None if hidden and not worker.known else worker.slots,
         busy=None if hidden else worker.busy,
         models=[offer.name for offer in worker.offers],

@@ -67,7 +67,8 @@ class WorkerFacts:
     lease_s: what is left of its lease, below 0 where it has run out, null where it has none.
     wanted: what the operator asked of it, until wanted_until, by wanted_by. revoked: runs taken
     from it and not yet let go, each of which occupies a slot. zombies: runs without progress in a
-    row. claim_age_s: how long its claim loop had stood still when it last renewed. Where not all
+    row. address: the IP address from which its machine reaches Redis, null where it told none.
+    claim_age_s: how long its claim loop had stood still when it last renewed. Where not all
     of it can be read, health is ``unknown`` and what depends on the rest null.
     """
 
@@ -75,6 +76,7 @@ class WorkerFacts:
     health: str
     state: str
     host: str
+    address: str | None
     pool: str
     engine: str
     version: str
@@ -144,6 +146,7 @@ def _facts(
         health=health_word(worker, snapshot, limits, unread),
         state=worker.state,
         host=worker.host,
+        address=worker.address or None,
         pool=worker.pool,
         engine=worker.engine,
         version=worker.version,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -134,6 +135,24 @@ class Store:
         """HiddenError where one of these was hidden: without it there is nothing to tell."""
         if self.gaps:
             self.gaps.demand(parts)
+
+    def local_address(self) -> str:
+        """The IP address of this machine from which the server is reached; "" where the server is
+        gone, and over a unix socket."""
+        pool = self._client.connection_pool
+        try:
+            connection = pool.get_connection()
+        except (redis.RedisError, OSError):
+            return ""
+        try:
+            # redis-py has no public way to its socket.
+            used: socket.socket | None = getattr(connection, "_sock", None)
+            inet = used is not None and used.family in (socket.AF_INET, socket.AF_INET6)
+            return str(used.getsockname()[0]) if used and inet else ""
+        except OSError:
+            return ""
+        finally:
+            pool.release(connection)
 
     def close(self) -> None:
         """Close the connection."""

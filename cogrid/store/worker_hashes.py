@@ -81,6 +81,7 @@ def worker_of(
         instance=fields.get("instance", ""),
         lock_id=fields.get("lock", ""),
         host=fields.get("host", ""),
+        address=fields.get("address", ""),
         pool=fields.get("pool", ""),
         slots=number(fields, "slots"),
         version=fields.get("version", ""),

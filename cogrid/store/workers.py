@@ -21,7 +21,8 @@ _wish = msgspec.json.Decoder(Wish)
 @dataclass(frozen=True, slots=True)
 class Who:
     """A process that wants a worker's name. instance: random, one a process. lock: random, kept in
-    the lock file of this machine and name; the same lock means that the older process is gone."""
+    the lock file of this machine and name; the same lock means that the older process is gone.
+    address: of its machine as others may reach it, "" where it knows none."""
 
     worker: WorkerId
     instance: str
@@ -31,6 +32,7 @@ class Who:
     slots: int
     version: str
     engine: str
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,8 @@ def hello(
     """Take the name. A process that says it again names its claim number and what it runs."""
     args: tuple[Arg, ...] = (
         keys.prefix, who.worker, who.instance, who.lock, lease_ms, who.host, who.pool, who.slots,
-        who.version, who.engine, k, len(held), *(part for pair in held for part in pair),
+        who.version, who.engine, k, who.address, len(held),
+        *(part for pair in held for part in pair),
     )  # fmt: skip
     return Call("hello", keys.worker(who.worker), args, _welcome)
 

@@ -7,11 +7,12 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cogrid.model.limits import Limits
 from cogrid.model.names import own_queue
 from cogrid.model.worker import Wish
+from cogrid.rules.hosts import told_address
 from cogrid.store.client import Store
 from cogrid.store.clock import read_clock
 from cogrid.store.fitness import read_fitness, require
@@ -155,7 +156,8 @@ class Renewal(threading.Thread):
         """Takes the name, or the refusal."""
         asked, _, pairs = self._held.claims()
         lease_ms = round(self._limits.lease_s * 1000)
-        welcome = store.do(hello(store.keys, self._who, lease_ms, asked, pairs))
+        who = replace(self._who, address=told_address(store.local_address()))
+        welcome = store.do(hello(store.keys, who, lease_ms, asked, pairs))
         if welcome.status != "ok":
             return welcome
         self._named = self._ever_named = True

@@ -158,6 +158,10 @@ def test_one_worker_with_everything(grid: Stage) -> None:
     assert found.lease_s is not None
     assert 0 < found.lease_s <= 20
     assert found.report == {"memory_bytes": 5}
+    assert found.address is None
+    grid.redis.hset("worker:esxi", "address", "192.168.0.41")
+    assert worker_facts(grid.store, LIMITS, "esxi").address == "192.168.0.41"
+    assert workers(grid.store, LIMITS, Only()).workers[0].address == "192.168.0.41"
     grid.redis.hset("worker:left", mapping={"registered_at": "2026-06-07T02:25:47Z"})
     left = worker_facts(grid.store, LIMITS, "left")
     assert (left.health, left.lease_s, left.registered_at) == (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -65,6 +66,22 @@ async def test_every_way_to_the_server(own_server: Callable[..., Server], opens:
         store = opens(address)
         assert await store.do(stamp(f"m{n}")) == 1
         assert await store.read(count_models()) == n
+
+
+def test_the_address_from_which_the_server_is_reached(own_server: Callable[..., Server]) -> None:
+    server = own_server(REDIS7, tls=True)
+    certificates = server.certificates
+    assert certificates is not None
+    port = server.tls_url.partition("?")[0].rpartition(":")[2].removesuffix("/0")
+    secure = parse_address(f"rediss://127.0.0.1:{port}", ca_file=str(certificates.authority))
+    tcp, socket = parse_address(server.tcp_url), parse_address(server.url)
+    assert (tcp.path, bool(socket.path)) == ("", True)
+    for address, local in ((tcp, "127.0.0.1"), (secure, "127.0.0.1"), (socket, "")):
+        with closing(Store.connect(address)) as store:
+            assert store.local_address() == local
+            assert store.read(count_models()) == 0, "the connection goes on"
+    with closing(Store.connect(Address(port=1))) as nobody:
+        assert nobody.local_address() == ""
 
 
 async def test_a_certificate_that_nobody_vouches_for_is_refused(

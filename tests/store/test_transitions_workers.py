@@ -52,6 +52,15 @@ def test_the_first_hello_of_a_name(world: World) -> None:
     }  # fmt: skip
 
 
+def test_the_address_of_the_machine_is_kept_until_it_is_told_anew(world: World) -> None:
+    assert says_hello(world, replace(WHO, address="192.168.0.41")).status == "ok"
+    told = world.changes()["worker:esxi"]
+    assert told["address"] == "192.168.0.41"
+    world.mark()
+    assert says_hello(world, NEWCOMER).status == "ok"
+    assert world.changes()["worker:esxi"]["address"] is None
+
+
 def test_a_hello_said_twice_only_keeps_the_name(world: World) -> None:
     """A late copy of the first one must not take the process back to its start."""
     world.seed(seed.worker(slots=2, claim=7, tasks=("t1",), revoked=("esxi1:3:1",)),

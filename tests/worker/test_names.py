@@ -11,6 +11,7 @@ import pytest
 from cogrid.errors import ConflictError, Exit, UsageError
 from cogrid.model.names import WorkerId
 from cogrid.model.worker import WorkerState
+from cogrid.store.client import Store
 from cogrid.store.workers import forget
 from cogrid.worker import identity as identities
 from cogrid.worker.identity import NameLock, default_id, identity
@@ -101,6 +102,19 @@ async def test_another_machine_is_refused_while_the_lease_runs(
     assert now is not None
     assert now.instance == mine.instance
     assert told.text.count("[hello] refused: worker_id=esxi is held by host") == 1
+
+
+@pytest.mark.parametrize(
+    ("local", "address"), [("192.168.0.41", "192.168.0.41"), ("127.0.0.1", ""), ("", "")]
+)
+async def test_a_worker_tells_from_where_it_reaches_redis(
+    grid: Grid, monkeypatch: pytest.MonkeyPatch, local: str, address: str
+) -> None:
+    monkeypatch.setattr(Store, "local_address", lambda _store: local)
+    async with grid.living(Puppet()):
+        worker = await grid.worker()
+    assert worker is not None
+    assert worker.address == address
 
 
 async def test_another_machine_takes_over_when_the_lease_has_ended(grid: Grid) -> None:

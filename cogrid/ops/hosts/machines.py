@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from cogrid.errors import HostError, HostFault, UsageError
@@ -12,9 +14,14 @@ from cogrid.model.snapshot import Snapshot
 from cogrid.model.worker import Worker
 from cogrid.ops.found import the_worker
 from cogrid.remote.fan_out import ask_all
+from cogrid.remote.places import places_of
 from cogrid.remote.target import Target, parse_target
+from cogrid.rules.hosts import Places, machines, spellings, told_address
 
 T = TypeVar("T")
+
+_LOOK_S = 5.0
+"""For all names to be looked up; a name server that is silent is not waited for any longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,47 +73,63 @@ def meant(
     workers: tuple[str, ...],
     configured: tuple[Host, ...],
     snapshot: Callable[[], Snapshot],
+    look: Callable[[Iterable[str]], Mapping[str, Places]],
 ) -> tuple[Host, ...]:
     """The hosts that were named, else those of the named workers; where nothing was, every
     ``[[host]]``, else every host that a worker of the grid has told. snapshot: read where the
-    configuration does not know enough. UsageError where there is none, or for a name that cannot
-    be a host's, NotFoundError for a worker that nobody knows."""
+    configuration does not know enough. look: where names lead from here. UsageError where there is
+    none, or for a name that cannot be a host's, NotFoundError for a worker that nobody knows."""
     for host in named or configured:
         parse_target(host.address)
     if named:
         return named
     if workers:
-        return _of_workers(workers, configured, snapshot)
-    if configured:
+        wanted = _of_workers(workers, configured, snapshot)
+    elif configured:
         return configured
-    found = tuple(_of_worker(worker, ()) for worker in snapshot().workers if worker.host)
-    if not found:
+    else:
+        wanted = tuple(worker for worker in snapshot().workers if worker.host)
+    if not wanted:
         raise UsageError(
             "there is no host to ask: the configuration has no [[host]], and the grid no worker",
             "name one with --host 192.168.0.41",
         )
-    return tuple({host.address: host for host in found}.values())
+    return machines(wanted, look(spellings(wanted)))
+
+
+def look_up(names: Iterable[str], config: Path | None) -> dict[str, Places]:
+    """Where each name leads from here; nowhere where that is not known in time. config: an
+    ssh_config file instead of the user's and the system's."""
+    targets: dict[str, Target] = {}
+    for name in names:
+        with contextlib.suppress(UsageError):  # a worker may have told anything
+            targets[name] = parse_target(name)
+    found = ask_all(tuple(targets.values()), lambda target: places_of(target, config), _LOOK_S)
+    return {
+        name: frozenset() if isinstance(places, HostError) else places
+        for name, places in zip(targets, found, strict=True)
+    }
 
 
 def _of_workers(
     names: tuple[str, ...], configured: tuple[Host, ...], snapshot: Callable[[], Snapshot]
-) -> tuple[Host, ...]:
+) -> tuple[Host | Worker, ...]:
     by_id = {host.id: host for host in configured if host.id}
-    unknown = [name for name in names if name not in by_id]
-    grid = snapshot() if unknown else None
-    found = dict.fromkeys(by_id[name] for name in names if name in by_id)
-    if grid:
-        found |= dict.fromkeys(_of_worker(the_worker(grid, name), configured) for name in unknown)
-    return tuple(found)
+    grid = None if by_id.keys() >= set(names) else snapshot()
+    return tuple(
+        by_id.get(name) or _written_down(the_worker(grid, name), configured)
+        if grid
+        else by_id[name]
+        for name in names
+    )
 
 
-def _of_worker(worker: Worker, configured: tuple[Host, ...]) -> Host:
-    """By the name that the machine has told: that of a configured host, else an address itself."""
+def _written_down(worker: Worker, configured: tuple[Host, ...]) -> Host | Worker:
+    """The configured host that is the worker's, by what its machine has told; else itself."""
     if not worker.host:
         raise UsageError(
             f"{worker.id} has never told on which host it runs", "name the host with --host"
         )
-    for host in configured:
-        if parse_target(host.address).name in (worker.host, worker.host.partition(".")[0]):
-            return host
-    return Host(worker.host, id=worker.id)
+    told = {worker.host, worker.host.partition(".")[0], told_address(worker.address)}
+    here = (host for host in configured if parse_target(host.address).name in told)
+    return next(here, worker)

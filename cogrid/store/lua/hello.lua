@@ -3,7 +3,7 @@
 -- KEYS[1] hash  worker:<id>
 -- ARGV    1 prefix  2 worker  3 instance  4 lock id (one a machine and name)  5 lease_ms
 --         6 host  7 pool  8 slots  9 version  10 engine  11 claim number
---         12 number of held runs, then id, token each
+--         12 address, '' where it tells none  13 number of held runs, then id, token each
 -- reply   {'ok', state} | {'refused', host, ms left of its lease} | {'fenced'}
 local worker, instance, lock = ARGV[2], ARGV[3], ARGV[4]
 local key = worker_key(worker)
@@ -38,7 +38,7 @@ local function keep(token)
   revoked[#revoked + 1] = token
   kept[token] = true
 end
-for i = 13, 12 + 2 * tonumber(ARGV[12]), 2 do
+for i = 14, 13 + 2 * tonumber(ARGV[13]), 2 do
   if redis.call('HGET', task_key(ARGV[i]), 'token') ~= ARGV[i + 1] then
     keep(ARGV[i + 1])
   end
@@ -67,7 +67,8 @@ for _, id in ipairs(theirs) do redis.call('ZADD', P .. 'grid:due', 'XX', '0', id
 redis.call('HSET', key, 'worker_id', worker, 'instance', instance, 'lock', lock, 'host', ARGV[6],
   'pool', ARGV[7], 'slots', ARGV[8], 'version', ARGV[9], 'engine', ARGV[10], 'state', 'starting',
   'beat_at', int(now), 'claim', ARGV[11], 'hello_at', int(now), 'zombies', '0')
-redis.call('HDEL', key, 'registered_at', 'polled_at', 'freed_at', 'revoked_at')
+redis.call('HDEL', key, 'registered_at', 'polled_at', 'freed_at', 'revoked_at', 'address')
+if ARGV[12] ~= '' then redis.call('HSET', key, 'address', ARGV[12]) end
 redis.call('ZADD', P .. 'grid:workers', int(now + tonumber(ARGV[5])), worker)
 event('hello', '', worker, instance, ARGV[6])
 return {'ok', 'starting'}
