@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -74,7 +75,8 @@ class _Person:
     def new_key(self, host: str, fingerprint: str) -> bool:
         question = f"{host} was never seen before; its key is {fingerprint}. Is that the host?"
         with self._one:
-            return click.confirm(clean(question), default=False, err=True)
+            click.echo(f"{clean(question)} [y/N]: ", nl=False, err=True)
+            return _line().strip().lower() in ("y", "yes")
 
     def _secret(self, question: str, wrong: bool) -> str | None:
         with self._one:
@@ -102,3 +104,9 @@ class _Person:
 
             before = termios.tcgetattr(sys.stdin)
             atexit.register(termios.tcsetattr, sys.stdin, termios.TCSADRAIN, before)
+
+
+def _line() -> str:
+    """What is typed at the terminal. Not by sys.stdin: a thread that still waits there when the
+    command ends holds its lock, and Python aborts."""
+    return os.read(sys.stdin.fileno(), 1024).decode(errors="replace")
