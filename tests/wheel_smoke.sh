@@ -65,6 +65,19 @@ case $(python -c 'import cogrid; print(cogrid.__file__)') in
     *) give_up "the cogrid that runs is not the wheel's" ;;
 esac
 
+# Every module, also those that no command below loads, with what the wheel names as its needs. Those
+# that are sent to hosts print as they are loaded.
+python - >modules.out 2>&1 <<'PYTHON' || give_up "a module of the wheel cannot be imported"
+import importlib, pkgutil
+import cogrid
+
+names = [each.name for each in pkgutil.walk_packages(cogrid.__path__, "cogrid.")]
+assert len(names) > 200, names
+for name in names:
+    if name.rpartition(".")[2] != "__main__":
+        importlib.import_module(name)
+PYTHON
+
 # Runs a command as it is typed. type EXIT-CODE WORD... - what it prints is in said.out.
 type_in() {
     code=0
