@@ -42,7 +42,7 @@ def missing(files: Files) -> set[tuple[str, str]]:
     return {
         (name, module)
         for name, text in files.items()
-        for module in _named(text, files)
+        for module in (*_imported(text, files), *_loaded(name, text, files))
         if module not in files and not _is_name(module, files)
     }
 
@@ -59,7 +59,7 @@ def _module(path: str) -> str:
     return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
-def _named(text: str, files: Files) -> Iterator[str]:
+def _imported(text: str, files: Files) -> Iterator[str]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names if _is_ours(each.name))
@@ -67,7 +67,14 @@ def _named(text: str, files: Files) -> Iterator[str]:
             yield str(node.module)
             if node.module in files:  # a name in it may be a module of the package
                 yield from (f"{node.module}.{each.name}" for each in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+
+
+def _loaded(name: str, text: str, files: Files) -> Iterator[str]:
+    """Modules that are named in texts; in tests such a text may be an example, as below."""
+    if name.startswith("tests"):
+        return
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
             found = NAMED.fullmatch(node.value)
             if found and found[1] in files:  # cogrid.toml is a file's name
                 yield found[1] + found[2]
