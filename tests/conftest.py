@@ -62,6 +62,16 @@ def _own_log() -> Iterator[None]:
             root.setLevel(logging.WARNING)
 
 
+@pytest.fixture(autouse=True)
+def _own_signals() -> Iterator[None]:
+    """A command that a test runs in this process may take signals over; the next test's Ctrl-C
+    would go there."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Pool]:
     """The servers that the session's tests share."""
