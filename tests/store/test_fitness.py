@@ -13,7 +13,7 @@ from cogrid.store.client import Store
 from cogrid.store.fitness import COMMANDS, KEYLESS, Problem, read_fitness
 from cogrid.store.keys import Keys
 from cogrid.store.roles import Role
-from tests.servers import REDIS7, VALKEY8, Server
+from tests.servers import REDIS7, VALKEY8, Server, free_port
 from tests.store.variants import commands
 
 ESXI = WorkerId("esxi")
@@ -95,7 +95,9 @@ def test_a_replica_is_named(own_server: Callable[..., Server]) -> None:
 
 
 def test_a_cluster_wants_a_hash_tag(own_server: Callable[..., Server]) -> None:
-    server = own_server(REDIS7, settings={"cluster-enabled": "yes"})
+    server = own_server(
+        REDIS7, settings={"cluster-enabled": "yes", "cluster-port": str(free_port())}
+    )
     server.client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)  # type: ignore[no-untyped-call]
     for prefix in ("", "mine:", "{}:"):
         first = problems(server.url, prefix)[0]
