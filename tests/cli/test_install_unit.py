@@ -130,6 +130,17 @@ def test_print_shows_the_unit_and_no_secret(capsys: pytest.CaptureFixture[str]) 
     assert PASSWORD not in out + err
 
 
+@pytest.mark.parametrize("host", ["192.168.0.41", "fe80::1%eth0"])
+def test_print_makes_up_no_name_for_an_address(
+    capsys: pytest.CaptureFixture[str], host: str
+) -> None:
+    code, out, err = told(capsys, "install-unit", "--host", host, "--print")
+    assert (code, out) == (2, "")
+    assert f"what {host} calls itself is not known without a connection" in err
+    assert "--id NAME" in err
+    assert told(capsys, "install-unit", "--host", host, "--print", "--role", "reaper")[0] == 0
+
+
 def test_a_host_of_the_configuration_brings_its_settings_and_options_win(
     capsys: pytest.CaptureFixture[str], home: Path
 ) -> None:
