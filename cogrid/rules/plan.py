@@ -180,9 +180,16 @@ def _fail(task: Task, seen: Seen, limits: Limits) -> FailHomeless | None:
 
 
 def _orphans(seen: Seen, limits: Limits) -> Iterator[CancelOrphan]:
+    """Those that wait before those that run: whose run has ended takes the next that waits, and
+    nobody listens to that either."""
     if seen.now_ms >= seen.hold_until_ms:
         message = orphaned(limits)
-        yield from (CancelOrphan(task, message) for task in seen.orphans)
+        orphans = sorted(seen.orphans, key=lambda task: _is_running(seen.tasks.get(task)))
+        yield from (CancelOrphan(task, message) for task in orphans)
+
+
+def _is_running(task: Task | None) -> bool:
+    return task is not None and task.state is State.RUNNING
 
 
 def _repairs(seen: Seen) -> Iterator[DropQueued | DropHeld]:

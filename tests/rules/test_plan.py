@@ -198,6 +198,15 @@ def test_orphans_are_cancelled() -> None:
     assert acts(reading) == (CancelOrphan(TaskId("left"), "nobody has listened for 60 s"),)
 
 
+def test_orphans_that_wait_go_before_those_that_run() -> None:
+    """Else the worker would take each of them in the place of the one that has just ended."""
+    tasks = (a_run("run"), a_task("late"), a_run("too"))
+    orphans = (TaskId("run"), TaskId("late"), TaskId("too"))
+    ended = [act for act in acts(seen(DEAD, tasks=tasks, orphans=orphans))
+             if isinstance(act, CancelOrphan)]  # fmt: skip
+    assert [act.task for act in ended] == ["late", "run", "too"]
+
+
 def test_a_stream_that_broke_is_told_apart() -> None:
     tasks = (a_run("quiet", n=3), a_run("heard", n=3, streamed=True))
     due = ((TaskId("quiet"), 1), (TaskId("heard"), 1))
