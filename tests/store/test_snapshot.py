@@ -28,7 +28,7 @@ from tests.store.world import World
 
 KEYS = Keys()
 SECONDS_FOR_ALL = 8.0
-"""The issue's goal is about a second on a machine at rest; this is for a busy one."""
+"""On a machine at rest it takes about one; this is for a busy one."""
 
 
 def counted(store: Store, reading: Generator[list[Command], list[Any], Any]) -> tuple[Any, int]:
