@@ -10,7 +10,7 @@ from cogrid.rules.counted import counted
 
 if TYPE_CHECKING:
     from cogrid.ops.install.fleet import HostInstall, Install
-    from cogrid.ops.install.uninstall import Uninstall
+    from cogrid.ops.install.uninstall import HostUninstall, Uninstall
 
 Print = Callable[[object], None]
 
@@ -33,6 +33,10 @@ def _print_plan(host: HostInstall, say: Print) -> None:
         say(f"      variables: {', '.join(host.variables)}")
     for remark in host.notes:
         say(f"  note: {remark}")
+    _print_refusal(host, say)
+
+
+def _print_refusal(host: HostInstall | HostUninstall, say: Print) -> None:
     for objection in host.objections:
         say(f"  no: {objection.what}")
         say(f"      → {objection.cure}")
@@ -87,13 +91,7 @@ def print_removals(plans: Uninstall, say: Print) -> None:
             say(f"  {number:>2}. {step}")
         for left in host.left if host.steps else ():
             say(f"  stays: {left}")
-        for objection in host.objections:
-            say(f"  no: {objection.what}")
-            say(f"      → {objection.cure}")
-        if host.error:
-            say(f"  no: {host.error}")
-        if host.hint:
-            say(f"      → {host.hint}")
+        _print_refusal(host, say)
 
 
 def print_removed(done: Uninstall) -> None:
