@@ -224,13 +224,14 @@ def interrupting() -> Iterator[str]:
             connected.append(listener.accept()[0])
             signal.pthread_kill(main, signal.SIGINT)
 
+    listener.settimeout(20)  # closing it would not end an accept
     thread = threading.Thread(target=accept)
     thread.start()
     yield f"127.0.0.1:{listener.getsockname()[1]}"
+    thread.join()
     for each in connected:
         each.close()
     listener.close()
-    thread.join(20)
 
 
 @pytest.mark.parametrize("words", [*EVERY, FOLLOW])

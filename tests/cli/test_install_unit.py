@@ -49,7 +49,8 @@ def _nobody_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
     def called(*_: Any) -> None:
         raise AssertionError("a connection was made")
 
-    monkeypatch.setattr("cogrid.remote.connection.connect", called)
+    for module in ("fleet", "uninstall"):
+        monkeypatch.setattr(f"cogrid.ops.install.{module}.connect", called)
 
 
 def told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:

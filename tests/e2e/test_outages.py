@@ -95,7 +95,7 @@ async def busy(directory: Path, scale: float) -> AsyncIterator[Busy]:
     needs(VALKEY9)
     async with Grid(directory, scale, persist=True) as grid:
         grid.coordinator()
-        grid.reaper()
+        grid.reaper(patient=True)
         pace: dict[str, Any] = {"tokens": TOKENS, "delay_s": TOKEN_S * scale}
         engines = await grid.engine(**pace), await grid.engine(**pace)
         grid.worker("esxi", engines[0], slots=2)
