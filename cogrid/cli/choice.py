@@ -12,6 +12,7 @@ from cogrid.cli.consent import ask
 from cogrid.cli.duration import seconds
 from cogrid.cli.output import note, print_json, print_line, print_table
 from cogrid.errors import Exit
+from cogrid.rules.counted import counted
 
 if TYPE_CHECKING:
     from cogrid.ops.deeds import Deeds
@@ -75,7 +76,7 @@ def carry_out(
         return Exit.FAILED if plan.failed and not dry_run else Exit.OK
     if not as_json and not yes:
         _preview(plan)
-    ask(question.format("1 task" if todo == 1 else f"{todo} tasks"), yes)
+    ask(question.format(counted(todo, "task")), yes)
     done = do()
     _print(done, as_json)
     return Exit.FAILED if done.failed else Exit.OK

@@ -15,6 +15,7 @@ from cogrid.cli.hosts_option import NO_HOST, ROLES, SCOPES, with_hosts
 from cogrid.cli.options import with_config, with_json
 from cogrid.cli.output import note, print_json, print_line
 from cogrid.errors import Exit, UsageError
+from cogrid.rules.counted import counted
 
 if TYPE_CHECKING:
     from cogrid.config import Config
@@ -196,7 +197,7 @@ def _install(
         return shown.exit_code
     if not as_json:
         print_plans(shown, note)
-    ask(f"Do this on {todo} host{'s' if todo > 1 else ''}?", yes)
+    ask(f"Do this on {counted(todo, 'host')}?", yes)
     done = install(found, order, access, open_store, _progress)
     if as_json:
         print_json(done)

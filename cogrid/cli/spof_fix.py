@@ -11,6 +11,7 @@ from cogrid.cli.findings import print_finding
 from cogrid.cli.output import note, print_json, print_line
 from cogrid.cli.size import size
 from cogrid.errors import Exit
+from cogrid.rules.counted import counted
 
 if TYPE_CHECKING:
     from cogrid.config import Config
@@ -36,7 +37,7 @@ def fix(
     if not as_json:
         _say(plan, note)
     count = len(plan.pulls)
-    ask(f"Have {count} pull{'s' if count > 1 else ''} done?", yes)
+    ask(f"Have {counted(count, 'pull')} done?", yes)
     return _carry_out(store, config, plan, model, as_json)
 
 

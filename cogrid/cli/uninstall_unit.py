@@ -16,6 +16,7 @@ from cogrid.cli.installed import print_removals, print_removed
 from cogrid.cli.options import with_config, with_json
 from cogrid.cli.output import note, print_json, print_line
 from cogrid.errors import UsageError
+from cogrid.rules.counted import counted
 
 if TYPE_CHECKING:
     from cogrid.config import Config
@@ -90,7 +91,7 @@ def command(
         return shown.exit_code
     if not as_json:
         print_removals(shown, note)
-    ask(f"Do this on {todo} host{'s' if todo > 1 else ''}?", yes)
+    ask(f"Do this on {counted(todo, 'host')}?", yes)
     done = uninstall(found, order, access, open_store, lambda host, line: note(f"{host}: {line}"))
     print_json(done) if as_json else print_removed(done)
     return done.exit_code
